@@ -42,6 +42,7 @@ add_module_names = False
 maximum_signature_line_length = 100
 toc_object_entries = True
 toc_object_entries_show_parents = "hide"
+suppress_warnings = ["ref.python"]  # a class that is public where it is used and where joints are written: Motion
 
 # Looks
 html_theme = "pydata_sphinx_theme"

@@ -26,9 +26,9 @@ def mimebundle(self: Any, include: Any = None, exclude: Any = None) -> dict[str,
     it."""
     from . import notebook  # when a notebook asks
 
-    found = {"text/plain": repr(self), **notebook.bundle(self)}
-    kinds = set(include or found) - set(exclude or ())
-    return {kind: data for kind, data in found.items() if kind in kinds}
+    bundle = {"text/plain": repr(self), **notebook.bundle(self)}
+    kinds = set(include or bundle) - set(exclude or ())
+    return {kind: data for kind, data in bundle.items() if kind in kinds}
 
 
 class Text(str):
@@ -84,21 +84,21 @@ class Bar:
 NO_BAR = Bar()
 
 
-def stages(what: str, count: int) -> Bar:
+def stages(label: str, count: int) -> Bar:
     """A bar for work in stages that may be over before anyone wonders; it is gone afterwards."""
     if not _wanted:
         return NO_BAR
-    return _Shown(total=count, desc=what, leave=False, delay=SLOW, bar_format="{desc}|{bar:12}| {elapsed}")
+    return _Shown(total=count, desc=label, leave=False, delay=SLOW, bar_format="{desc}|{bar:12}| {elapsed}")
 
 
-def amount(what: str, total: float, unit: str, wanted: bool | None = None, start: float = 0, digits: int = 3) -> Bar:
+def amount(label: str, total: float, unit: str, wanted: bool | None = None, start: float = 0, digits: int = 3) -> Bar:
     """A bar for so much of something, of which ``start`` is done; ``wanted``: the caller's own choice against that of
     ``lw.codegen.progress``."""
     if not (_wanted if wanted is None else wanted):
         return NO_BAR
     done = f"{{n:.{digits}f}} of {{total:g}} {unit}"
     shape = f"{{desc}} {{percentage:3.0f}}%|{{bar}}| {done} [{{elapsed}}, {{remaining}} left]"
-    return _Shown(total=total, initial=start, desc=what, bar_format=shape)
+    return _Shown(total=total, initial=start, desc=label, bar_format=shape)
 
 
 class _Shown(Bar):

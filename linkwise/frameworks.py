@@ -163,7 +163,7 @@ class ActingFunctions:
         named: Callable[[str, bool], Callable[..., Any]],
     ):
         self._evaluated = evaluated
-        self._accelerations = {of_loops: named("forward_dynamics", of_loops) for of_loops in (False, True)}
+        self._accelerations = named("forward_dynamics", False)
         self._missing = named("inverse_dynamics", False)
         self._calls = {what: ActingCall(what) for what in ("forces", "actuator_forces")}
 
@@ -191,11 +191,11 @@ class ActingFunctions:
         activation: Any = None,
         wrenches: Any = None,
     ) -> Any:
-        """(nv,): accelerations under joint forces ``tau`` and all that acts; loops are kept closed."""
+        """(nv,): accelerations under joint forces ``tau`` and all that acts; constraints are kept."""
         v = _zeros(mech.nv, q) if v is None else v
         total = self.forces(mech, q, v, ctrl, activation)
         total = total if tau is None else total + tau
-        return self._accelerations[bool(mech.loops)](mech, q, v, total, wrenches=wrenches)
+        return self._accelerations(mech, q, v, total, wrenches=wrenches)
 
     def inverse_dynamics(
         self,
@@ -207,13 +207,8 @@ class ActingFunctions:
         activation: Any = None,
         wrenches: Any = None,
     ) -> Any:
-        """(nv,): the joint forces that are missing, besides all that acts, for the accelerations ``a``; of trees."""
+        """(nv,): the joint forces that are missing, besides all that acts, for the accelerations ``a``."""
         v, a = (_zeros(mech.nv, q) if x is None else x for x in (v, a))
-        if mech.loops:
-            raise MechanismError(
-                f"acting.inverse_dynamics: mechanism {mech.name!r} has loops, whose joint forces are no algorithm with "
-                "derivatives: linkwise.inverse_dynamics, with forces='all', has them without"
-            )
         needed = self._missing(mech, q, v, a, wrenches=wrenches)
         return needed - self.forces(mech, q, v, ctrl, activation)
 

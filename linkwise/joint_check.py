@@ -59,11 +59,11 @@ def check_joint(kind: Joint, states: int = 6, seed: int = 0) -> dict[str, float]
     samples = [] if problems else [_sample(kind, rng) for _ in range(states)]
     for part in PARTS if samples else ():
         try:
-            found = [(_deviation(*part.compare(kind, q, v)), q, v) for q, v in samples]
+            compared = [(_deviation(*part.compare(kind, q, v)), q, v) for q, v in samples]
         except Exception as error:  # of code that is not ours
             problems.append(f"{part.name}: {part.rule}; computing it raised {type(error).__name__}: {error}")
             continue
-        largest, q, v = max(found, key=lambda sample: sample[0])
+        largest, q, v = max(compared, key=lambda sample: sample[0])
         deviations[part.name] = largest
         if not largest <= TOLERANCE:
             problems.append(f"{part.name}: {part.rule}; off by {largest:.1e} at q = {_text(q)}, v = {_text(v)}")
@@ -307,7 +307,8 @@ def _canonical_numbers(kind: Joint, q: list[float], v: list[float]) -> Compariso
     other = type(kind).drawn(np.random.default_rng(1))
     twin = kind.with_canonical_numbers([getattr(other, name) for name in kind.canonical_numbers])
     pairs = [
-        (_pose(one.transform(q)), _columns(one.motion(q)), _columns(one.motion_rate(q, v))) for one in (twin, other)
+        (_pose(joint.transform(q)), _columns(joint.motion(q)), _columns(joint.motion_rate(q, v)))
+        for joint in (twin, other)
     ]
     first, second = (np.concatenate([part.ravel() for part in numbers]) for numbers in pairs)
     return first, second
@@ -327,7 +328,7 @@ def _measures(kind: Joint, q: list[float], v: list[float]) -> Comparison:
     turns = [bool(np.abs(column[:3]).max() > 1e-12) for column in columns.T]
     of = [measure.of for measure in measures]
     valid = [measure.of in known for measure in (*kind.measures("q"), *measures)]
-    agrees = [what == OTHER or (what == LENGTH) != turning for what, turning in zip(of, turns, strict=True)]
+    agrees = [unit == OTHER or (unit == LENGTH) != turning for unit, turning in zip(of, turns, strict=True)]
     return [*valid, *agrees], [True] * (len(valid) + len(agrees))
 
 

@@ -10,8 +10,10 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.demo.drawing import COLOURS, GREY, Panel, figure, growth, over, styled, tidy
+from linkwise.demo.drawing import COLOURS, GREY, Panel, figure, over, styled, tidy
 from linkwise.demo.exhibit import Comparison, Exhibit, Paper, Table, compare
+
+from .diagrams import growth
 
 PAPER = Paper(
     key="jain1995",

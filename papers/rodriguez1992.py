@@ -8,8 +8,10 @@ import numpy as np
 
 import linkwise as lw
 from linkwise import operators as op
-from linkwise.demo.drawing import Panel, matrices, over
+from linkwise.demo.drawing import Panel, over
 from linkwise.demo.exhibit import Comparison, Exhibit, Paper, Table, compare
+
+from .diagrams import matrices
 
 PAPER = Paper(
     key="rodriguez1992",

@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 import linkwise as lw
-from linkwise.demo.drawing import Panel, growth, over
+from linkwise.demo.drawing import Panel, over
 from linkwise.demo.exhibit import Comparison, Exhibit, Paper, Table, compare
 
+from .diagrams import growth
 from .operation_counts import TABLES, CountTable, counted, general_arm, our_rows
 
 PAPER = Paper(

@@ -32,6 +32,48 @@ def test_the_compiler_and_other_libraries_are_loaded_later():
     assert done.returncode == 0, done.stderr
 
 
+def test_urdf_files_are_read_and_written_without_any_extra(tmp_path):
+    """With visuals, meshes, a motor, a mimic joint and a loop; then computed with, simulated and drawn on a page."""
+    names = ("crank", "coupler", "rocker", "wheel")
+    masses = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    looks = '<visual><geometry><mesh filename="a.stl"/></geometry></visual><collision><geometry><box size="1 1 1"/>'
+    links = "".join(f'<link name="{name}">{masses}{looks}</geometry></collision></link>' for name in names)
+    joint = '<joint name="{0}_joint" type="continuous"><parent link="{1}"/><child link="{0}"/><origin xyz="{2} 0 0"/>'
+    joint += '<axis xyz="0 0 1"/>{3}</joint>'
+    tree = [("crank", "base", 0, ""), ("coupler", "crank", 1, ""), ("rocker", "base", 3, "")]
+    tree += [("wheel", "base", 5, '<mimic joint="crank_joint" multiplier="2"/>')]
+    motor = '<transmission name="t"><type>SimpleTransmission</type><joint name="crank_joint"/></transmission>'
+    loop = '<loop name="pin" type="revolute"><predecessor link="coupler"><origin xyz="3 0 0"/></predecessor>'
+    loop += '<successor link="rocker"><origin xyz="2 0 0"/></successor><axis xyz="0 0 1"/></loop>'
+    joints = "".join(joint.format(*one) for one in tree)
+    file = tmp_path / "bars.urdf"
+    file.write_text(f'<robot name="bars"><link name="base"/>{links}{joints}{motor}{loop}</robot>')
+    code = (
+        "import importlib.metadata as metadata, re, sys, warnings\n"
+        "core = {'numpy', 'scipy', 'llvmlite', 'click', 'tomli'}\n"
+        "owners = metadata.packages_distributions()\n"
+        "needs = [re.match(r'[\\w.-]+', one)[0].lower() for one in metadata.requires('linkwise') or ()]\n"
+        "extras = {m for m, whose in owners.items() if {w.lower() for w in whose} & (set(needs) - core)}\n"
+        "extras |= {'mujoco', 'trimesh', 'yaml', 'matplotlib', 'viser', 'sympy'}\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.partition('.')[0] in extras:\n"
+        "            raise ImportError(f'{name} was asked for')\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "import linkwise as lw\n"
+        "warnings.simplefilter('ignore')\n"
+        f"mech = lw.load({str(file)!r})\n"
+        "assert mech.loops and mech.forces.actuators and mech.n_links == 4\n"
+        "q = lw.constraints.assemble(mech, mech.initial)\n"
+        "lw.simulate(mech, q, None, 0.01)\n"
+        f"mech.save({str(tmp_path / 'again.urdf')!r}); mech.save({str(tmp_path / 'page.html')!r})\n"
+        "assert lw.forward_dynamics(mech, q).shape == (mech.nv,)\n"
+        "assert not extras & set(sys.modules), extras & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_module_can_be_the_first_that_is_asked_for(every):
     """Imports in a circle work or not by which module of it comes first."""

@@ -1,4 +1,4 @@
-"""Arguments of functions, checked before CasADi sees them: its own errors name neither inputs nor what was expected."""
+"""Check arguments before CasADi sees them: its own errors name neither inputs nor expected shapes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def _check_shape(function: casadi.Function, k: int, argument: Any) -> None:
 
 
 def _fits(shape: tuple[int, int], wanted: tuple[int, int]) -> bool:
-    """As CasADi has it: a number or nothing stands for all elements, a row for a column, states stand side by side."""
+    """CasADi's broadcasting rule: scalars and empty arrays fit everything, a row fits a column, states stand side by
+    side.
+    """
     rows, columns = wanted
     if shape == wanted or shape == (1, 1) or 0 in shape:
         return True

@@ -37,7 +37,7 @@ def symbolic_function(kernel: lw.Kernel) -> casadi.Function:
     elements = []
     for symbol, array in zip(symbols, program.inputs, strict=True):
         by_column = symbol.elements()
-        elements.append([by_column[place] for place in positions(array.shape)])
+        elements.append([by_column[index] for index in positions(array.shape)])
     values: dict[Any, Any] = {}
     for node in program.nodes:
         if node.op.name == "const":
@@ -49,10 +49,10 @@ def symbolic_function(kernel: lw.Kernel) -> casadi.Function:
             values[node] = MEANING[node.op.name](*[values[arg] for arg in node.args])
     results = []
     for array, nodes, present in zip(program.outputs, program.results, program.sparsity, strict=True):
-        places = positions(array.shape)
-        order = np.argsort(places)
+        indices = positions(array.shape)
+        order = np.argsort(indices)
         order = order[present.ravel()[order]]
         stored = casadi.vertcat(*(values[nodes[k]] for k in order)) if len(order) else casadi.SX(0, 1)
-        results.append(casadi.SX(pattern(*matrix_shape(array.shape), places[order]), casadi.SX(stored)))
+        results.append(casadi.SX(pattern(*matrix_shape(array.shape), indices[order]), casadi.SX(stored)))
     names = [identifier(array.name) for array in program.inputs], [identifier(array.name) for array in program.outputs]
     return Checked(identifier(program.name), symbols, results, *names)

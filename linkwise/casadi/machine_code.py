@@ -39,8 +39,9 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """One output: ``places`` of its stored elements, ascending, in the matrix read column by column, and where they
-    come from, counted through the kernel's results of all states."""
+    """One output: column-major positions ``places`` of its stored elements, ascending, and their indices in the flat
+    results of all states.
+    """
 
     rows: int
     columns: int
@@ -67,14 +68,14 @@ def _input(core: tuple[int, ...], states: int, taken: int) -> Input:
 
 
 def _output(shape: Sequence[int], states: int, size: int, start: int, present: np.ndarray) -> Output:
-    """An array of which each state has one, from ``start`` on among the ``size`` results of that state."""
+    """The output made of one array per state, which starts at ``start`` within the ``size`` results of that state."""
     rows, columns = matrix_shape(shape)
-    places = positions(shape)
-    order = np.argsort(places)
+    indices = positions(shape)
+    order = np.argsort(indices)
     order = order[present[order]]
     each = np.arange(states)[:, None]
     return Output(
-        rows, columns * states, (each * rows * columns + places[order]).ravel(), (each * size + start + order).ravel()
+        rows, columns * states, (each * rows * columns + indices[order]).ravel(), (each * size + start + order).ravel()
     )
 
 
@@ -192,7 +193,7 @@ class _MachineCode(casadi.Callback):
         return [Input(output.rows, output.columns) for output in self._outputs]
 
     def _block(self, output: Output, x: Input) -> Output:
-        """The derivative of an output by an input, one column for each of its elements."""
+        """The derivative of an output by an input: one column for each element of the input."""
         rows, columns = output.rows * output.columns, x.rows * x.columns
         if x.taken is None:
             return Output(rows, columns, np.zeros(0, int), np.zeros(0, int))
@@ -207,6 +208,6 @@ class _MachineCode(casadi.Callback):
         stored, by = np.nonzero(present)
         row = output.places[stored]
         column = state[stored] * size + positions(x.core)[by]
-        places, sources = column * rows + row, output.sources[stored] * count + start + by
-        order = np.argsort(places)
-        return Output(rows, columns, places[order], sources[order])
+        indices, sources = column * rows + row, output.sources[stored] * count + start + by
+        order = np.argsort(indices)
+        return Output(rows, columns, indices[order], sources[order])

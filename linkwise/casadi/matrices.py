@@ -11,21 +11,23 @@ import numpy as np
 
 
 def matrix_shape(shape: Sequence[int]) -> tuple[int, int]:
-    """Of an array as a matrix: a vector is a column, and of more axes the last are columns, all before them rows."""
+    """Shape of an array as a matrix: vectors are columns; of higher arrays the last axis gives the columns and the
+    others the rows.
+    """
     if len(shape) < 2:
         return math.prod(shape), 1
     return math.prod(shape[:-1]), shape[-1]
 
 
 def positions(shape: Sequence[int]) -> np.ndarray:
-    """Of each element of an array, in C order: its place in the matrix read column by column."""
+    """Column-major position of each array element, in C order."""
     rows, columns = matrix_shape(shape)
     return np.arange(rows * columns).reshape(columns, rows).T.ravel()
 
 
-def pattern(rows: int, columns: int, places: np.ndarray) -> casadi.Sparsity:
+def pattern(rows: int, columns: int, indices: np.ndarray) -> casadi.Sparsity:
     """The elements at these ascending places of a matrix that is read column by column."""
-    return casadi.Sparsity.triplet(rows, columns, (places % rows).tolist(), (places // rows).tolist())
+    return casadi.Sparsity.triplet(rows, columns, (indices % rows).tolist(), (indices // rows).tolist())
 
 
 def identifier(name: str) -> str:

@@ -75,10 +75,7 @@ def inverse(
     q, v, a = (states[name] for name in ("q", "v", "a"))
     if independent:
         a = np.concatenate([a[:, mech.v_index(joint)] for joint in independent], axis=-1)
-    if mech.loops or actuated or independent:
-        tau = lw.inverse_dynamics(mech, q, v, a, actuated=actuated or None, independent=independent or None)
-    else:
-        tau = lw.inverse_dynamics(mech, q, v, a)
+    tau = lw.inverse_dynamics(mech, q, v, a, actuated=actuated or None, independent=independent or None)
     tables.write(mech, states, tau=tau)
 
 

@@ -167,7 +167,7 @@ def _text(
         f"energy {energy['start']:.6g} J at the start, {energy['end']:.6g} J at the end, changed by up to "
         f"{energy['largest_change']:.2g} J"
     ]
-    if mech.loops:
+    if facts["loop_gap"]:
         lines.append(f"loops open by at most {facts['loop_gap']:.2g} m")
     if saturated:
         lines.append(f"forces cut off by effort limits: {', '.join(facts['at_effort_limit']) or 'none'}")

@@ -85,10 +85,8 @@ class State(Position):
         """(q, v): the velocities of joints that are not named keep loops closed."""
         q, v = self._read(mech)
         v = named(mech, "v", self.v, v, self.units)
-        if mech.loops:
-            fixed = [text.rpartition("=")[0] for text in self.v]
-            v = lw.constraints.project(mech, q, _following(mech, q, v, fixed))[1]
-        return q, v
+        fixed = [text.rpartition("=")[0] for text in self.v]
+        return q, lw.constraints.project(mech, q, _following(mech, q, v, fixed))[1]
 
 
 def _following(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, held: Sequence[str]) -> np.ndarray:

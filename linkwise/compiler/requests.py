@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from ..mechanics.algorithms.catalogue import ALGORITHMS, Algorithm, from_expression, variants
 from ..mechanics.operators.expression import Expression
 from ..mechanics.recursions.loops import LENGTH, SIDES
-from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of, warn_caller
+from ..mechanism import Loop, Mechanism, MechanismError, did_you_mean, one_of, require_mechanism, warn_caller
 from ..mechanism.checks import names_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT, OF_SPRINGS_AND_FRICTION
 from ..mechanism.family import Numbers
@@ -56,9 +55,8 @@ def checked_settings(
 def algorithm_of(asked: Any, mech: Any, ports: str | Sequence[str] = ()) -> Algorithm:
     """The algorithm that is asked for of a mechanism, with these optional inputs."""
     algorithm = _algorithm_of(asked)
-    if algorithm.constrained and isinstance(mech, Mechanism) and mech.loops:
-        algorithm = replace(ALGORITHMS[algorithm.constrained], name=algorithm.name)
-    return algorithm.with_ports(*names_of(ports))
+    require_mechanism(mech)
+    return algorithm.of(mech).with_ports(*names_of(ports))
 
 
 def _algorithm_of(asked: Any) -> Algorithm:

@@ -26,7 +26,8 @@ from .elimination_orders import fronts
 from .equations import constraint_jacobian, decomposed_jacobian, warn_if_open, warn_if_opening
 from .formulations import METHODS, basis_by
 from .idle_motions import told_of_idle_motions
-from .masks import loop_mask, that_count
+from .infinitesimal import completed_bias, completed_rows, has_infinitesimal_motions, refuse_infinitesimal_motions
+from .masks import batch_of, for_each_mask, loop_mask, that_count
 from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error, redundancy
 from .sizes import sizes
@@ -52,11 +53,15 @@ def terms(
     v: ArrayLike,
     tolerance: float | None = None,
     active: Float64Array | None = None,
+    infinitesimal: bool = False,
 ) -> Terms:
     """All that the equations of motion need, from one kernel; constraints are without what the rounding of the data
     adds to them (``redundancy``), but where a tolerance of one's own decides what counts, and zero for loops that are
-    not active (``loop_mask``)."""
+    not active (``loop_mask``).  Mechanisms with infinitesimal motions are refused unless the caller looks after
+    them."""
     n = mech.nv
+    if not infinitesimal:
+        refuse_infinitesimal_motions(mech, "the motion under constraints")
     both = float64_function(mech, "constrained_terms")(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
     lower = that_count(mech, lower, active, tolerance)
@@ -104,7 +109,7 @@ def forward_dynamics(
     them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
     """
     plain = wrenches is baumgarte is independent is rank is tolerance is active is damping is None
-    if plain and method == "elimination" and not _lacks_inertia(mech):
+    if plain and method == "elimination" and _by_elimination(mech):
         try:
             if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
                 a, _, consistency = float64_function(mech, "closed_motion")(q, v, tau)
@@ -147,7 +152,7 @@ register(forward_dynamics, ArrayFunction("closed_forward_dynamics"))
 
 def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float64Array]:
     """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, short for single states."""
-    if options or _lacks_inertia(mech):
+    if options or not _by_elimination(mech):
         return functools.partial(forward_dynamics, mech, **options)
     motion = float64_function(mech, "closed_motion")
 
@@ -180,6 +185,9 @@ def accelerations(
 ) -> Float64Array:
     """``forward_dynamics`` of float64 arrays, for loops that may be open; ``active`` as from ``loop_mask``."""
     one_of("method", method, ALL_METHODS)
+    if mech.loops and has_infinitesimal_motions(mech):
+        given = (baumgarte, wrenches, independent, rank, tolerance)
+        return _by_decomposition(mech, q, v, tau, method, given, active)
     if active is not None and method == "elimination" and baumgarte is independent is rank is tolerance is None:
 
         def reference(q: Any, v: Any, tau: Any, active: Any, wrenches: Any) -> Float64Array:
@@ -206,6 +214,38 @@ def accelerations(
     return a
 
 
+def _by_decomposition(
+    mech: Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
+    method: str,
+    given: tuple[Any, ...],
+    active: Float64Array | None,
+) -> Float64Array:
+    """``accelerations`` of mechanisms with infinitesimal motions, which are those of all loops together: other
+    combinations that hold are mechanisms of their own."""
+    if active is None or active.all():
+        return motion_under(mech, q, v, tau, method, *given)[1]
+    baumgarte, wrenches, independent, _, tolerance = given
+    pushed = np.zeros((mech.n_links, 6)) if wrenches is None else np.asarray(wrenches)
+    batch = batch_of([q, v, tau], active, pushed)
+    forces, result = pushed.reshape(*pushed.shape[:-2], -1), np.empty((*batch, mech.nv))
+
+    def held(mech: Mechanism, q: Any, v: Any, tau: Any, forces: Any) -> Float64Array:
+        wrenches = forces.reshape(*forces.shape[:-1], mech.n_links, 6)
+        return accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, None, tolerance)
+
+    for states, found in for_each_mask(held, mech, active, q, v, tau, forces):
+        result[states] = found
+    return result
+
+
+def _by_elimination(mech: Mechanism) -> bool:
+    """Whether the elimination of loops serves a mechanism."""
+    return not (_lacks_inertia(mech) or (mech.loops and has_infinitesimal_motions(mech)))
+
+
 def _lacks_inertia(mech: Mechanism) -> bool:
     """Whether something may move without inertia though loops are closed: the elimination would divide by zero."""
     require_mechanism(mech)
@@ -230,7 +270,9 @@ def motion_under(
     """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be open;
     with ``undetermined``, the least where something without inertia is in balance."""
     method = "svd" if method == "elimination" else method
-    at = terms(mech, q, v, tolerance, active)
+    at, rank = moving_terms(mech, q, v, tolerance, active, rank)
+    if mech.loops and has_infinitesimal_motions(mech):
+        method = "svd" if method == "lagrange" else method
     tolerance = LOOPS.rank if tolerance is None else tolerance
     force = tau - bias_under(mech, at, q, v, wrenches)
     bias = at.bias
@@ -247,6 +289,26 @@ def motion_under(
         return at, _lagrange(mech, at, force, bias, tolerance, rank)[0]
     chosen = independent_at(mech, q, independent)
     return at, null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank, undetermined)
+
+
+def moving_terms(
+    mech: Mechanism,
+    q: np.ndarray,
+    v: np.ndarray,
+    tolerance: float | None = None,
+    active: Float64Array | None = None,
+    rank: Any = None,
+) -> tuple[Terms, Any]:
+    """The ``terms`` with rows behind the constraints that keep infinitesimal motions from moving, where there are some,
+    and the rank of all rows, None if it is not known before."""
+    at = terms(mech, q, v, tolerance, active, infinitesimal=True)
+    if not mech.loops or not has_infinitesimal_motions(mech):
+        return at, rank
+    if mech.constraints.driven or not (active is None or active.all()):
+        refuse_infinitesimal_motions(mech, "the motion under drives, or some of the loops,")
+    jacobian, rank = completed_rows(mech, at.jacobian, q, rank)
+    error = np.concatenate([at.error, np.zeros((*at.error.shape[:-1], mech.nv))], axis=-1)
+    return at._replace(jacobian=jacobian, bias=completed_bias(mech, at.bias, q, v), error=error), rank
 
 
 def null_space_accelerations(
@@ -368,13 +430,19 @@ def null_space(
     """
     one_of("method", method, ("svd", "elimination", *METHODS))
     (q,) = checked_arrays(mech, q=q)
-    if method == "elimination" and independent is tolerance is active is None and not redundancy(mech).blocks:
+    exact = not (redundancy(mech).blocks or has_infinitesimal_motions(mech))
+    if method == "elimination" and independent is tolerance is active is None and exact:
         basis, reliability = float64_function(mech, "closed_null_space")(q)
         if np.all(reliability > RELIABLE):
             return basis
     method = "svd" if method == "elimination" else method
-    jacobian = that_count(mech, constraint_jacobian(mech, q), loop_mask(mech, active, q=q), tolerance)
-    svd = decomposed_jacobian(mech, jacobian, tolerance)
+    mask = loop_mask(mech, active, q=q)
+    jacobian, rank = that_count(mech, constraint_jacobian(mech, q), mask, tolerance), None
+    if tolerance is None and mech.loops and has_infinitesimal_motions(mech):
+        if mask is not None:
+            return _null_spaces(mech, mask, q, method, independent)
+        jacobian, rank = completed_rows(mech, jacobian, q)
+    svd = decomposed_jacobian(mech, jacobian, tolerance, rank)
     with told_of_idle_motions(mech, q, independent):
         chosen = independent_at(mech, q, independent)
         basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, chosen)
@@ -387,6 +455,16 @@ def null_space(
     basis = basis[..., :dofs]
     promised = method != "partitioning" and independent is None
     return orthonormalized(basis) if promised and sizes(mech).has_lengths else basis
+
+
+def _null_spaces(mech: Mechanism, mask: Float64Array, q: Float64Array, method: str, independent: Any) -> Float64Array:
+    """``null_space`` of the mechanisms of the loops that hold."""
+    found = for_each_mask(functools.partial(null_space, method=method, independent=independent), mech, mask, q)
+    batch, largest = np.shape(found[0][0]), max((basis.shape[-1] for _, basis in found), default=0)
+    result = np.zeros((*batch, mech.nv, largest))
+    for states, basis in found:
+        result[states, :, : basis.shape[-1]] = basis
+    return result
 
 
 # -- shared -------------------------------------------------------------------------------------------

@@ -21,10 +21,11 @@ from ..mechanism.checks import names_of
 from ..mechanism.model import NO_JOINTS
 from .decomposition import times, transposed_times
 from .driving import reached
-from .equations import decomposed, position_error, require_finite
+from .equations import decomposed, decomposed_motions, position_error, require_finite
+from .infinitesimal import has_infinitesimal_motions
 from .locked import Held, held_by
 from .loop_closure import LoopEquations, closed_by
-from .redundancy import decide_around, loop_equations
+from .redundancy import decide_around, loop_equations, redundancy
 from .sizes import random_configurations, sizes, units
 from .tolerances import LOOPS
 
@@ -272,7 +273,7 @@ def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarr
 
 def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
     """v - G^+ G v, the nearest, and what drives ask for."""
-    parts = decomposed(mech, q, rank=rank)
+    parts = decomposed_motions(mech, q, rank)
     consistent = times(parts.null, times(parts.null_rows, v))
     return consistent + parts.solve(mech.constraints.drive_rates) if mech.constraints.driven else consistent
 
@@ -304,7 +305,7 @@ def _at_energy(
         scale = np.maximum(np.abs(kinetic) + np.abs(potential), np.abs(energy)) + weight
         if np.all(np.abs(excess) <= 1e-14 * scale):
             return q, v
-        null = decomposed(mech, q, rank=rank).null
+        null = decomposed_motions(mech, q, rank).null
         momentum = times(tree.mass_matrix(mech, q), v)
         slow = (near & (kinetic < 4.0 * np.abs(excess)))[..., None]
         # By unit steps along the degrees of freedom; a velocity is that of such a step in the time of a fall.
@@ -341,7 +342,9 @@ def generic_rank(
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
-    largest = decomposed(mech, q, tolerance).rank
+    # An error e of closed loops leaves displacements of its root along infinitesimal motions, and ranks with them.
+    most = redundancy(mech).rank if mech.loops and has_infinitesimal_motions(mech) else None
+    largest = decomposed(mech, q, tolerance, most).rank
     rng = np.random.default_rng(seed)
     equations, everything = loop_equations(mech), np.ones(mech.nv, dtype=bool)
     columns = equations.sizes.columns
@@ -349,7 +352,7 @@ def generic_rank(
         near = tree.integrate(mech, q, size * columns * rng.normal(size=mech.nv), 1.0)
         near = closed_by(equations, near, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 100, columns)
         closed = equations.is_closed(near, LOOPS.closed)
-        largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance).rank), largest)
+        largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance, most).rank), largest)
     return int(largest) if q.ndim == 1 else largest
 
 
@@ -426,6 +429,8 @@ def projected_by_elimination(
     """
     mech = equations.mech
     if not mech.loops or equations.blocks or not q.size or not v.size or not _is_generic(mech, rank):
+        return None
+    if has_infinitesimal_motions(mech):
         return None
     size = equations.open_by(q)
     if not (size < LOOPS.open_by_mistake).all():

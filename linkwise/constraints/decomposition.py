@@ -55,6 +55,14 @@ class Decomposition(NamedTuple):
         across = np.swapaxes(self._null, -1, -2)
         return across if self.columns is None else across / self.columns
 
+    def conditioning(self, rank: Any) -> np.ndarray:
+        """(...): the smallest of ``rank`` (...) singular values relative to the largest; one of none."""
+        ranks = np.broadcast_to(np.asarray(rank), self.s.shape[:-1])
+        largest = self.s.max(axis=-1, initial=0.0)
+        by_rank = np.concatenate([largest[..., None], self.s], axis=-1)
+        last = np.take_along_axis(by_rank, ranks[..., None], axis=-1)[..., 0]
+        return np.divide(last, largest, out=np.where(ranks == 0, 1.0, 0.0), where=largest > 0.0)
+
     def null_of(self, count: int) -> np.ndarray:
         """(..., n, count): ``null`` of states whose null spaces all have this dimension."""
         return self._with_dimensions(self.v[..., self.v.shape[-1] - count :])

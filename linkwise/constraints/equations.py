@@ -16,7 +16,8 @@ from ..mechanism.checks import names_of
 from ..mechanism.model import NO_JOINTS
 from ..mechanism.parts import HELD
 from .decomposition import Decomposition, decompose, times
-from .masks import loop_mask, row_mask, that_count
+from .infinitesimal import completed_rows, has_infinitesimal_motions
+from .masks import for_each_mask, loop_mask, row_mask, that_count
 from .sizes import sizes
 from .tolerances import LOOPS
 
@@ -55,16 +56,34 @@ def degrees_of_freedom(
     ``active`` (..., len(mech.loops)): an integer, or an array of them for a batch.
 
     Constraints that are redundant but for the rounding of the data (``redundancy``) do not count; with ``tolerance``
-    those do whose singular value is above it times the largest.  q must be assembled: where loops are open, redundant
-    constraints look independent, and a ``MechanismWarning`` says so.
+    those do whose singular value is above it times the largest.  Motions that constraints allow to first order and
+    block to second, wherever the mechanism is, are no degrees of freedom.  q must be assembled: where loops are open,
+    redundant constraints look independent, and a ``MechanismWarning`` says so.
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
     mask = loop_mask(mech, active, q=q)
     if all(loop.drive is None for loop in mech.loops):  # where driven ones are is a question of time
         warn_if_open(mech, position_error(mech, q), mask)
-    dofs = mech.nv - decomposed(mech, q, tolerance, active=mask).rank
+    if tolerance is None and mech.loops and has_infinitesimal_motions(mech):
+        dofs = _moving(mech, q, mask)
+    else:
+        dofs = mech.nv - decomposed(mech, q, tolerance, active=mask).rank
     return int(dofs) if np.ndim(dofs) == 0 else dofs
+
+
+def _moving(mech: Mechanism, q: Float64Array, mask: Float64Array | None) -> NDArray[np.intp]:
+    """(...): degrees of freedom without infinitesimal motions."""
+    if mask is None:
+        return _moving_here(mech, q)
+    dofs = np.zeros(np.broadcast_shapes(q.shape[:-1], mask.shape[:-1]), dtype=np.intp)
+    for states, found in for_each_mask(_moving_here, mech, mask, q):
+        dofs[states] = found
+    return dofs
+
+
+def _moving_here(mech: Mechanism, q: Float64Array) -> NDArray[np.intp]:
+    return np.asarray(mech.nv - decomposed_motions(mech, q).rank)
 
 
 def decomposed(
@@ -85,7 +104,16 @@ def decomposed_jacobian(
     """The singular value decomposition of a constraint Jacobian (..., m, nv), lengths in units of the loops' sizes: the
     one place where ranks and least norms of constraints are decided.  It takes and returns numbers as they are."""
     own, tolerance = sizes(mech), LOOPS.rank if tolerance is None else tolerance
-    return decompose(jacobian, tolerance, rank, own.rows, own.columns if own.has_lengths else None)
+    rows = np.append(own.rows, np.ones(jacobian.shape[-2] - len(own.rows)))  # those of ``completed`` have no dimension
+    return decompose(jacobian, tolerance, rank, rows, own.columns if own.has_lengths else None)
+
+
+def decomposed_motions(mech: Mechanism, q: ArrayLike, rank: Any = None) -> Decomposition:
+    """The decomposition of G at q whose null space are motions: without those that are infinitesimal."""
+    jacobian = counted_jacobian(mech, q)
+    if mech.loops and has_infinitesimal_motions(mech):
+        jacobian, rank = completed_rows(mech, jacobian, np.asarray(q, dtype=float), rank)
+    return decomposed_jacobian(mech, jacobian, None, rank)
 
 
 def counted_jacobian(

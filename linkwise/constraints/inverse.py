@@ -13,7 +13,7 @@ from ..dynamics.by_joint import rates_by_joint, velocities_of
 from ..dynamics.states import Argument, ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
-from .accelerations import Terms, bias_under, curvature_of, independent_at, terms
+from .accelerations import Terms, bias_under, curvature_of, independent_at, moving_terms, terms
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .equations import decomposed_jacobian, driven_by, loop_of, warn_if_open, warn_if_opening
 from .force_units import mixes_units, velocity_units, warn_of_mixed_units
@@ -82,7 +82,11 @@ def inverse_dynamics(
         options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
         tau = by_kernel(mech, "inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
     if weights is None and distribution is None and mixes_units(mech, driven):
-        jacobian = sizes(mech).rows[:, None] * terms(mech, q, v, active=mask).jacobian * velocity_units(mech)
+        jacobian = (
+            sizes(mech).rows[:, None]
+            * terms(mech, q, v, active=mask, infinitesimal=True).jacobian
+            * velocity_units(mech)
+        )
         reach = np.swapaxes(decompose(jacobian).null[..., driven, :], -1, -2)
         warn_of_mixed_units(mech, reach, driven, actuated)
     if actuated is None and mech.loops:
@@ -146,8 +150,8 @@ def _forces_for(
 ) -> Float64Array:
     """``inverse_dynamics`` by NumPy's linear algebra; ``driven`` are the places of the actuated joints, ``besides``
     (..., nv) joint forces that act anyway."""
-    at = terms(mech, q, v, active=active)
-    svd = decomposed_jacobian(mech, at.jacobian)
+    at, rank = moving_terms(mech, q, v, active=active)
+    svd = decomposed_jacobian(mech, at.jacobian, rank=rank)
     if independent is None:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     force = bias_under(mech, at, q, v, wrenches)
@@ -272,9 +276,10 @@ def _patterns(units: np.ndarray, weights: ArrayLike | None, distribution: ArrayL
 
 
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
-    own = sizes(mech)
-    opening = own.rows * np.abs(times(at.jacobian, a) + at.bias)
-    scale = own.rows * (times(np.abs(at.jacobian), np.abs(a)) + np.abs(at.bias))
+    own, m = sizes(mech), mech.n_constraints
+    jacobian, bias = at.jacobian[..., :m, :], at.bias[..., :m]
+    opening = own.rows * np.abs(times(jacobian, a) + bias)
+    scale = own.rows * (times(np.abs(jacobian), np.abs(a)) + np.abs(bias))
     tolerance = max(LOOPS.acceleration, redundancy(mech).rounding)
     if opening.size and np.any(opening > tolerance * (own.rate**2 + scale.max(axis=-1, keepdims=True))):
         row = int(np.argmax(opening.reshape(-1, opening.shape[-1]).max(axis=0)))

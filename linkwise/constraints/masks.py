@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..compiler.runtime.arrays import UnreadableArrayError, plain
 from ..compiler.store import stored
@@ -65,6 +66,21 @@ def mechanism_holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
     """The mechanism with those loops only that hold."""
     loops = [loop for loop, holds in zip(mech.loops, mask, strict=True) if holds]
     return stored(mech, (mechanism_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
+
+
+def for_each_mask(
+    function: Callable[..., NDArray[Any]], mech: Mechanism, active: Float64Array, *arrays: np.ndarray
+) -> list[tuple[NDArray[np.bool_], NDArray[Any]]]:
+    """``function(mechanism, *arrays)`` of the mechanisms of the loops that hold, each for the states (...) of arrays
+    (..., n) that these are."""
+    batch = np.broadcast_shapes(active.shape[:-1], *(x.shape[:-1] for x in arrays))
+    held = np.broadcast_to(active > 0.0, (*batch, active.shape[-1]))
+    given = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
+    found = []
+    for mask in np.unique(held.reshape(-1, held.shape[-1]), axis=0):
+        states = np.asarray((held == mask).all(axis=-1))
+        found.append((states, function(mechanism_holding(mech, mask), *(x[states] for x in given))))
+    return found
 
 
 def by_mask(

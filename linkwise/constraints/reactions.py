@@ -13,12 +13,15 @@ from ..dynamics import trees as tree
 from ..dynamics.force_elements import NONE, applied
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion
 from ..mechanism import Loop, Mechanism, one_of
-from .accelerations import accelerations, bias_under, motion_under, null_space_accelerations, terms
+from .accelerations import Terms, accelerations, bias_under, motion_under, moving_terms, null_space_accelerations
 from .decomposition import decompose, times, transposed_times
 from .equations import decomposed_jacobian, position_error, warn_if_open, warn_if_opening
+from .infinitesimal import refuse_infinitesimal_motions
 from .masks import loop_mask
+from .redundancy import redundancy
 from .sizes import sizes
 from .solver import by_kernel
+from .tolerances import LOOPS
 
 Options = dict[str, Any]
 APPLIED = ("wrenches", "forces", "ctrl", "activation")  # what acts besides the joint forces
@@ -169,18 +172,17 @@ def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: Arra
     arrays, mask = _given_velocities(mech, q, v, active)
 
     def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
-        return wrenches_of_loops(mech, q, _impact(mech, q, v, mask)[1])
+        jump, at = _impact(mech, q, v, mask)
+        return wrenches_of_loops(mech, q, -_balancing(mech, at.jacobian, times(at.mass, jump)))
 
     return by_kernel(mech, "impact_impulses", arrays, reference, mask)
 
 
-def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | None) -> tuple[np.ndarray, np.ndarray]:
-    """The jump of velocities, and the multipliers of the impulses."""
-    at = terms(mech, q, v, active=mask)
+def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | None) -> tuple[np.ndarray, Terms]:
+    """The jump of velocities, and the terms it follows from."""
+    at, rank = moving_terms(mech, q, v, active=mask)
     still = np.zeros(np.broadcast_shapes(at.bias_force.shape, v.shape))
-    jump = null_space_accelerations(mech, at, still, times(at.jacobian, v))
-    svd = decomposed_jacobian(mech, at.jacobian)
-    return jump, -_least_multipliers(mech, at.jacobian, svd.rank, times(at.mass, jump))
+    return null_space_accelerations(mech, at, still, times(at.jacobian, v), rank=rank), at
 
 
 for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
@@ -235,8 +237,22 @@ def _reaction(
 
 def _multipliers(mech: Mechanism, options: Options, *given: Any) -> Float64Array:
     forces, jacobian = _reaction(mech, options, *given)
-    rank = decomposed_jacobian(mech, jacobian, options.get("tolerance"), options.get("rank")).rank
-    return -_least_multipliers(mech, jacobian, rank, forces)
+    return -_balancing(mech, jacobian, forces, options.get("tolerance"), options.get("rank"))
+
+
+def _balancing(
+    mech: Mechanism, jacobian: np.ndarray, forces: np.ndarray, tolerance: float | None = None, rank: Any = None
+) -> Float64Array:
+    """(..., m): the least lambda with G* lambda = forces.  The Jacobian is as ``moving_terms`` has it; there is none
+    for forces along infinitesimal motions."""
+    blocked, jacobian = jacobian[..., mech.n_constraints :, :], jacobian[..., : mech.n_constraints, :]
+    if blocked.shape[-2]:
+        rank, columns = redundancy(mech).rank, sizes(mech).columns
+        along = np.abs(times(blocked * columns, columns * forces)).max(axis=-1)
+        if np.any(along > LOOPS.acceleration * np.abs(columns * forces).max(axis=-1)):
+            refuse_infinitesimal_motions(mech, "the reactions to these forces")
+    rank = decomposed_jacobian(mech, jacobian, tolerance, rank).rank
+    return _least_multipliers(mech, jacobian, rank, forces)
 
 
 def _least_multipliers(mech: Mechanism, jacobian: np.ndarray, rank: Any, forces: np.ndarray) -> Float64Array:

@@ -28,6 +28,7 @@ from ..mechanism.family import differs_in_poses
 from ..mechanism.parts import Constraint
 from .decomposition import decompose, pivoted_qr, times
 from .loop_closure import LoopEquations, RoundedBlock, closed_by
+from .second_order import blocked_motions
 from .sizes import random_configurations, sizes
 from .tolerances import LOOPS
 
@@ -38,6 +39,7 @@ LEAST_VOTES = 0.25  # of the configurations that are no more singular have the g
 LEAST_SHARE = 0.5  # of the strides must succeed: some end where the motion does
 SEARCHES = 4  # for a configuration in which all constraints are independent, if need be
 FEW, CLOSING_STEPS = 12, 40  # guesses for each loop that is closed after others, and steps of each
+LOOKED_AT = 3  # configurations that must agree that motions are blocked to second order
 AT_ONCE = 2e7  # numbers of G of all loops
 DOUBTFUL = 0.02  # singular values of locked mechanisms below this make it worth a word
 
@@ -55,6 +57,7 @@ class ClusterRedundancy:
     closure       (metres and sines of angles): the error |g| that closed loops have
     redundant     the constraints that follow from the others, in words; axes are those of pose_a
     is_rounded    whether they do so only to the rounding of the data
+    infinitesimal number of motions that constraints allow to first order and block to second, wherever the mechanism is
     """
 
     loops: tuple[str, ...]
@@ -66,10 +69,11 @@ class ClusterRedundancy:
     closure: float = 0.0
     redundant: tuple[str, ...] = ()
     is_rounded: bool = False
+    infinitesimal: int = 0
 
     @property
     def degrees_of_freedom(self) -> int:
-        return self.coordinates - self.rank
+        return self.coordinates - self.rank - self.infinitesimal
 
     def __str__(self) -> str:
         names = ", ".join(map(repr, self.loops))
@@ -77,6 +81,8 @@ class ClusterRedundancy:
             f"loop{'s' * (len(self.loops) > 1)} {names}: {self.rank} of {self.constraints} constraints are "
             f"independent, {self.degrees_of_freedom} degree{'s' * (self.degrees_of_freedom != 1)} of freedom"
         )
+        if self.infinitesimal:
+            said += f"; {self.infinitesimal} more to first order, blocked to second"
         if self.is_rounded:
             said += (
                 f"; {', '.join(self.redundant)} follow from the others only to the rounding of the data (loops close "
@@ -186,6 +192,13 @@ def without_rounding(mech: Mechanism, jacobian: np.ndarray, of_constraints: np.n
     if not redundancy(mech).blocks:
         return jacobian if of_constraints is None else of_constraints
     return loop_equations(mech).without_rounding(jacobian, of_constraints)
+
+
+def second_order_terms(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(k, m): dG/dt v of dimensionless velocities (k, nv) at q (nq,), dimensionless, but for what drives add."""
+    own, bias = sizes(mech), float64_function(mech, "constraint_bias")
+    rates = v * own.columns
+    return own.rows * (0.5 * (bias(q, rates) + bias(q, -rates)) - bias(q, np.zeros(mech.nv)))
 
 
 def _decided_in_family(mech: Mechanism) -> Redundancy:
@@ -417,6 +430,9 @@ def _weighed(
         numbers = np.arange(len(strides) * len(near)).reshape(len(strides), -1)
         there, kept = (_evidence(one, open_ones, strides.reshape(-1, whole.mech.nq)) for one in (whole, moving))
         for i in open_ones:
+            if _is_infinitesimal(whole, open_ones[i], ranks[i], seen_near[i]):
+                found[i] = _Verdict(ranks[i], seen_near[i].of(_closed_with(whole, seen_near[i], ranks[i])), whole.exact)
+                continue
             started = mine[i][_has_gap(seen_near[i].values, ranks[i])]
             which = numbers[:, started if len(started) else mine[i]].ravel()
             seen = there[i].of(which)
@@ -427,6 +443,40 @@ def _weighed(
                 exact = seen_near[i].errors <= whole.exact  # configurations that no motion leads away from
                 found[i] = _Verdict(ranks[i], seen_near[i].of(exact), whole.exact) if exact.any() else None
     return found
+
+
+def _closed_with(whole: LoopEquations, seen: _Evidence, rank: int) -> np.ndarray:
+    """(k,): configurations that are closed exactly, with this rank."""
+    return (
+        (seen.errors <= whole.exact) & (seen.values[:, rank:] <= seen.noise).all(axis=-1) & _has_gap(seen.values, rank)
+    )
+
+
+def _is_infinitesimal(whole: LoopEquations, cluster: Cluster, rank: int, seen: _Evidence) -> bool:
+    """Whether the rank is that of all closed configurations which were looked at, and motions of the null space are
+    blocked to second order, by more than the roughest data would explain: loops open then along the way, if the
+    constraints that should not count are left out, and no rounding is to blame."""
+    exact = seen.errors <= whole.exact
+    return (
+        bool(exact[0])
+        and bool((_closed_with(whole, seen, rank) == exact).all())
+        and all(
+            _blocked(whole.mech, cluster, seen.of(k == np.arange(len(exact))), rank)
+            for k in np.flatnonzero(exact)[:LOOKED_AT]
+        )
+    )
+
+
+def _blocked(mech: Mechanism, cluster: Cluster, seen: _Evidence, rank: int) -> int:
+    """How many motions are blocked to second order in the one configuration that was seen."""
+    rows, columns = np.array(cluster.rows), np.array(cluster.coordinates)
+
+    def terms(v: np.ndarray) -> np.ndarray:
+        whole = np.zeros((len(v), mech.nv))
+        whole[:, columns] = v
+        return second_order_terms(mech, seen.q[0], whole)[:, rows]
+
+    return round(float(np.trace(blocked_motions(seen.jacobians[0], terms, rank))))
 
 
 def _block(cluster: Cluster, rank: int, closure: float = np.inf) -> RoundedBlock:
@@ -568,7 +618,17 @@ def _said(mech: Mechanism, cluster: Cluster, found: _Verdict) -> ClusterRedundan
         float(np.linalg.norm(error, axis=-1).max()),
         _named(mech, cluster, rank, seen.jacobians[best]),
         found.is_rounded,
+        _infinitesimal(mech, cluster, found),
     )
+
+
+def _infinitesimal(mech: Mechanism, cluster: Cluster, found: _Verdict) -> int:
+    """The least number of motions that are blocked to second order in the configurations that speak for the verdict."""
+    if found.is_rounded or found.rank == len(cluster.rows):
+        return 0
+    some = range(min(len(found.seen.q), LOOKED_AT))
+    each = np.arange(len(found.seen.q))
+    return min((_blocked(mech, cluster, found.seen.of(each == k), found.rank) for k in some), default=0)
 
 
 def _named(mech: Mechanism, cluster: Cluster, rank: int, jacobian: np.ndarray) -> tuple[str, ...]:

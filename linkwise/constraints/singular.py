@@ -54,12 +54,10 @@ def time_to_singular(mech: Mechanism, q: ByJoint, v: ByJoint | None, rank: int |
 
 def conditioning(mech: Mechanism, q: ByJoint, rank: Any) -> Float64Array:
     """(...): the smallest singular value of G at q, of those that are not zero elsewhere, relative to the largest,
-    lengths in units of the loops' sizes: zero in a singular position.  ``rank`` (...) is that of G elsewhere, see
-    ``generic_rank``."""
+    lengths in units of the loops' sizes: zero in a singular position, one where no constraint is independent.  ``rank``
+    (...) is that of G elsewhere, see ``generic_rank``."""
     (q,) = checked_arrays(mech, q=q)
-    s = decompose(_dimensionless(mech, q)).s
-    last = np.take_along_axis(s, np.broadcast_to(np.asarray(rank) - 1, s.shape[:-1])[..., None], axis=-1)[..., 0]
-    return np.divide(last, s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
+    return decompose(_dimensionless(mech, q)).conditioning(rank)
 
 
 def usual_conditioning(mech: Mechanism, q: ArrayLike, seed: int = 0) -> float:

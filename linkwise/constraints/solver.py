@@ -24,6 +24,7 @@ from ..mechanics.links.loop_elimination import RELIABLE
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.clusters import clusters
 from .elimination_orders import fronts
+from .infinitesimal import has_infinitesimal_motions
 from .masks import batch_of
 from .redundancy import redundancy
 
@@ -168,7 +169,7 @@ def has_kernels(mech: Mechanism, swept: bool = False) -> bool:
 
 
 def _has_kernels(mech: Mechanism, swept: bool) -> bool:
-    if not mech.loops or mech.parameters.singular_joints or redundancy(mech).blocks:
+    if not mech.loops or mech.parameters.singular_joints or redundancy(mech).blocks or has_infinitesimal_motions(mech):
         return False
     large = [k for k, cluster in enumerate(clusters(mech)) if len(cluster.coordinates) > MOST_COORDINATES]
     return not large or (swept and all(fronts(mech).sweep(k) is not None for k in large))

@@ -52,8 +52,9 @@ class ControlLaw(ForceLaw):
     def damping(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
     ) -> list[Scalar] | None:
-        """(nv,): by how much each force falls off with its own velocity, not negative, where steps may take that
-        implicitly; None where they do not."""
+        """(nv,): how much each force decreases per unit of its own velocity, not negative, for implicit steps; None if
+        steps must treat the law explicitly.
+        """
         return None
 
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
@@ -99,7 +100,9 @@ class SaturatedLaw(ControlLaw):
 
 @dataclass(frozen=True)
 class LawOfItsModel(ControlLaw):
-    """Another law with the numbers of its own model, constants, whatever those of the mechanism are that it drives."""
+    """A law evaluated with the constant parameters of its own model, independent of the parameters of the driven
+    mechanism.
+    """
 
     law: ControlLaw | None = None
     model: Mechanism | None = None
@@ -159,11 +162,6 @@ class CompiledControl:
     law: ControlLaw
     reference: Reference | None
 
-    @property
-    def compiles(self) -> bool:
-        """Whether rollouts can have it inside their steps."""
-        return True
-
     def __repr__(self) -> str:
         return f"<controller of {self.mech.name!r}: {self.law}>"
 
@@ -172,8 +170,9 @@ class CompiledControl:
         return self._kernel(q, v, *(() if self.reference is None else (self.reference(t),)))
 
     def law_for(self, plant: Mechanism, varied: bool) -> ControlLaw:
-        """The law as part of compiled steps of ``plant``: with the numbers of the controller's own model, which are the
-        plant's if it is that mechanism and none of its numbers is ``varied`` from state to state."""
+        """The law as part of compiled steps of ``plant``. It uses the parameters of the controller's own model, or
+        those of the plant if both are the same mechanism and no parameter is ``varied`` from state to state.
+        """
         if plant is self.mech and not varied:
             return self.law
         return LawOfItsModel(self.law.n_ctrl, self.law, self.mech)
@@ -205,7 +204,7 @@ class _Torques:
 
     @property
     def frames(self) -> list[str]:
-        """Names that may be frames: variants that have them elsewhere share no code."""
+        """Names that may refer to frames: models with these frames elsewhere cannot share compiled code."""
         laws, names = [self.law], list[str]()
         for law in laws:
             values = [getattr(law, field.name) for field in fields(law)]
@@ -237,7 +236,7 @@ def gains(mech: Mechanism, name: str, value: Any) -> Numbers:
 
 
 def bounds(mech: Mechanism, name: str, value: Any) -> Numbers:
-    """nv positive numbers, infinite where there is no bound."""
+    """(nv,): positive bounds, infinite if unlimited."""
     values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
     if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
         raise ValueError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
@@ -245,8 +244,9 @@ def bounds(mech: Mechanism, name: str, value: Any) -> Numbers:
 
 
 def joint_reference(mech: Mechanism, reference: Any) -> Reference:
-    """From t to [q, v, a] (nq + 2 nv,): of a motion (``lw.trajectories``, or one that was simulated), a function of t
-    that gives q, (q, v) or (q, v, a), or a configuration, (nq,) or {joint: ...}."""
+    """A function from t to [q, v, a] (nq + 2 nv,). The reference is a motion (planned with ``lw.trajectories`` or
+    simulated), a function of t that returns q, (q, v) or (q, v, a), or a configuration, (nq,) or {joint: ...}.
+    """
     if not callable(reference):
         q = configuration_by_joint(mech, "reference", reference) if isinstance(reference, Mapping) else reference
         return Constant(_joint_numbers(mech, q))

@@ -86,7 +86,7 @@ class DecoupledTrackingLaw(ControlLaw):
         return list(ALGORITHMS["diagonal_rates"].function(tree, q, apart, normalized=True)), forward
 
     def _share(self, forward: Sequence[Scalar], back: Sequence[Scalar]) -> Scalar:
-        """kappa: the largest up to one with which no force exceeds its bound."""
+        """kappa: the largest factor, at most one, with which no force exceeds its bound."""
         kappa: Scalar = 1.0
         for f, b, most in zip(forward, back, self.limit, strict=True):
             if np.isfinite(most):
@@ -119,7 +119,7 @@ class DecoupledTracking(CompiledControl):
         return 0.5 * np.sum(self.sigma(t, q, v) ** 2, axis=-1)
 
     def lyapunov_rate(self, t: float, q: Any, v: Any) -> Float64Array:
-        """-sigma* c sigma, its rate where no bound is reached."""
+        """-sigma* c sigma: the rate of the Lyapunov function while no bound is reached."""
         law = self.law
         assert isinstance(law, DecoupledTrackingLaw)
         return -np.sum(np.array(law.rate_gain) * self.sigma(t, q, v) ** 2, axis=-1)

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics.actuation import actuated_coordinates, gravity_held
+from ..dynamics.actuation import Motors, actuated_coordinates, bearing_gravity, gravity_held
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.position_limits import beyond_limits
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..dynamics.trees import difference
 from ..mechanics.algorithms import expressions as ex
 from ..mechanics.algorithms.configuration import difference as difference_on
+from ..mechanics.algorithms.contact_dynamics import motor_forces
 from ..mechanics.operators.plan import apply
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
@@ -30,6 +31,7 @@ class JointFeedbackLaw(ControlLaw):
 
     gravity: bool = True
     actuated: tuple[bool, ...] = ()
+    bearing: Motors = Motors()  # what holds the mechanism against gravity
 
     def __str__(self) -> str:
         return "joint feedback" + ", gravity held" * self.gravity
@@ -40,9 +42,13 @@ class JointFeedbackLaw(ControlLaw):
         nq, nv = tree.mechanism.nq, tree.mechanism.nv
         target, kp, kd = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         way = difference_on(tree, q, target)
-        held = apply(ex.GRAVITY_FORCE, tree, q) if self.gravity else [0.0] * nv
+        held = self._gravity_held(tree, q) if self.gravity else [0.0] * nv
         rows = zip(self.actuated, kp, way, kd, v, held, strict=True)
         return [p * d - k * x + g if driven else 0.0 for driven, p, d, k, x, g in rows]
+
+    def _gravity_held(self, tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+        load, (names, units) = apply(ex.GRAVITY_FORCE, tree, q), self.bearing
+        return motor_forces(tree, q, load, units=units, actuated=names, nearest=True)
 
     def damping(
         self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
@@ -70,7 +76,9 @@ class JointFeedback(CompiledControl):
         cls, mech: Mechanism, target: np.ndarray, kp: np.ndarray, kd: np.ndarray, gravity: bool, actuated: np.ndarray
     ) -> JointFeedback:
         """The law with these numbers, which have been checked."""
-        law = JointFeedbackLaw(mech.nq + 2 * mech.nv, gravity, tuple(actuated.tolist()))
+        law = JointFeedbackLaw(
+            mech.nq + 2 * mech.nv, gravity, tuple(actuated.tolist()), bearing_gravity(mech, actuated)
+        )
         reference = Constant(np.concatenate([target, kp, kd]))
         return cls(mech, law, reference, target, kp, kd, gravity, actuated)
 
@@ -79,17 +87,14 @@ class JointFeedback(CompiledControl):
         gains = f"kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
         return f"<controller of {self.mech.name!r}: joint feedback, {gains}{held}>"
 
-    @property
-    def compiles(self) -> bool:
-        """Where loops close, gravity is held through a pseudo-inverse, by NumPy."""
-        return not (self.gravity and self.mech.loops)
-
     def __call__(self, t: float, q: Any, v: Any) -> Float64Array:
-        if self.compiles:
-            return super().__call__(t, q, v)
+        tau = super().__call__(t, q, v)
+        if np.isfinite(tau).all():
+            return tau
+        # Singular positions: the shares are found by singular values.
         q, v = checked_arrays(self.mech, q=q, v=v)
         tau = self.kp * difference(self.mech, q, self.target) - self.kd * v
-        return tau + gravity_held(self.mech, q, self.actuated)
+        return tau + gravity_held(self.mech, q, self.actuated) if self.gravity else tau
 
     @property
     def actuated_joints(self) -> tuple[str, ...]:
@@ -150,7 +155,7 @@ def joint_feedback(
 
 
 def _warn_of_targets_beyond_limits(mech: Mechanism, target: np.ndarray, kp: np.ndarray) -> None:
-    """One warning that names joints which springs of the controller pull beyond limits that act."""
+    """Warn once of joints that the controller's springs pull beyond active limits."""
     stopped = {
         joint
         for joint in mech.forces.active.get("limits", ())
@@ -180,7 +185,7 @@ class Saturated:
 
 
 def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -> Saturated | CompiledControl:
-    """``control`` with its joint forces cut off at what the motors can do; one that is compiled stays so.
+    """``control`` with its joint forces clipped to the motors' limits; a compiled controller stays compiled.
 
     limit   the largest force: one number, one for each of the nv coordinates, {joint: number, or one per degree of
             freedom}, or None for the effort limits of the mechanism's own joints, as its file gives them; joints
@@ -193,7 +198,7 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
         limit = mech.limits.effort
         _warn_of_no_effort(mech)
     bound = _per_coordinate(mech, "limit", limit, np.inf)
-    if isinstance(control, CompiledControl) and control.compiles:
+    if isinstance(control, CompiledControl):
         law = SaturatedLaw(control.law.n_ctrl, control.law, tuple(bound.tolist()))
         return CompiledControl(control.mech, law, control.reference)
     return Saturated(control, bound)
@@ -214,7 +219,9 @@ def _warn_of_no_effort(mech: Mechanism) -> None:
 
 
 def _per_coordinate(mech: Mechanism, name: str, value: Any, otherwise: float) -> Float64Array:
-    """(nv,): not negative, from one number, nv of them, or those of joints by name, the others as ``otherwise``."""
+    """(nv,): values that are not negative, from one number, nv numbers, or {joint: value}; joints that are not named
+    get ``otherwise``.
+    """
     if isinstance(value, Mapping):
         values = rates_by_joint(mech, name, value, otherwise)
     else:

@@ -1,4 +1,4 @@
-"""Near singular positions: which accelerations of a frame joints can bring about at all, whatever their inertia.
+"""Near singular positions: the accelerations of a frame that joints can produce at all, whatever their inertia.
 
 A matter of the Jacobian J alone, with all lengths in units of the arm: light wrists on heavy arms make J M^-1 J* badly
 conditioned wherever they are, and lose no direction by that.
@@ -23,15 +23,16 @@ ORDER = 3  # of the damping: directions that are not lost feel its third power a
 
 @dataclass(frozen=True)
 class Lost:
-    """Directions that a frame has lost, as the symmetric matrix 1 - P: of its accelerations x, P x is left.  Zero but
-    near singular positions; there ``damping`` is how much J J* was damped, by its trace."""
+    """Directions of motion that a frame has lost near a singular position, as the symmetric matrix 1 - P; P x is the
+    achievable part of an acceleration x. ``damping`` is the trace that was added to J J*. Both are zero elsewhere.
+    """
 
     share: Matrix
     damping: Scalar
 
     @staticmethod
     def of(jacobian: Matrix) -> Lost:
-        """Of a ``jacobian`` J without unit.
+        """Lost directions of a dimensionless ``jacobian`` J.
 
         Near singular positions J J* is damped, by d (Nakamura and Hanafusa, "Inverse kinematic solutions with
         singularity robustness for robot manipulator control", 1986), in an iteration (that of Tikhonov's
@@ -59,26 +60,27 @@ class Lost:
         c is as large as the mobility, times the damping: light wrists make that large, so it is of a power that is
         nothing along directions that are not lost.
         """
-        squared = [[dot(one, other) for other in self.share] for one in self.share]
+        squared = [[dot(row, other) for other in self.share] for row in self.share]
         size = self.damping * _trace(mobility)
         return Factor.of(
             [
-                [x + size * dot(one, other) for x, other in zip(row, squared, strict=True)]
-                for row, one in zip(mobility, squared, strict=True)
+                [x + size * dot(squared_row, other) for x, other in zip(row, squared, strict=True)]
+                for row, squared_row in zip(mobility, squared, strict=True)
             ]
         )
 
 
 def length_of_arm(mech: Mechanism, frame: str) -> float:
-    """How far a frame may be from the first joint on its way that rotates, as the distances between joints and their
-    limits say; the mechanism's length where that is nowhere."""
-    place = mech.frame(frame)
-    way = [mech.bodies[index] for index in mech.tree.path(place.body)]
+    """Largest possible distance of a frame from the first rotating joint on its path, from link lengths and limits;
+    the mechanism's length if no joint rotates.
+    """
+    location = mech.frame(frame)
+    way = [mech.bodies[index] for index in mech.tree.path(location.body)]
     rotating = [k for k, body in enumerate(way) if not body.kind.only_slides]
     if not rotating:
         return scales(mech).length
     beyond = way[rotating[0] + 1 :]
-    distances = [*(body.position for body in beyond), place.position]
+    distances = [*(body.position for body in beyond), location.position]
     bounds = np.where(lengths_among(mech, "q"), [mech.limits.lower, mech.limits.upper], 0.0)
     travels = [np.where(np.isfinite(at), at, 0.0) for at in (bounds[:, mech.q_index(body.joint)] for body in beyond)]
     length = sum(np.linalg.norm(x) for x in distances) + sum(np.abs(x).max(initial=0.0) for x in travels)

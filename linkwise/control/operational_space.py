@@ -156,7 +156,7 @@ def operational_space_control(
 
 
 def _frame_motion(frame: str, motion: Any, t: float) -> tuple[Float64Array, ...]:
-    """Pose, velocity and acceleration of a frame while its mechanism makes a motion."""
+    """Pose, velocity and acceleration of a frame along a motion of its mechanism."""
     mech, (q, v, a) = motion.mechanism, motion(t)
     velocity = frame_velocity(mech, q, v, frame, frame="world_aligned")
     return frame_pose(mech, q, frame), velocity, frame_acceleration(mech, q, v, a, frame, "world_aligned", True)
@@ -187,29 +187,29 @@ def _numbers(frame: str, value: Any) -> Float64Array:
         )
     with_rates = isinstance(value, tuple) and not is_pair(value) and len(value) > 0 and np.ndim(value[-1]) > 0
     where, *rates = value if with_rates else (value,)
-    what, place = f"the target of {frame!r}", _place(frame, where, rates)
-    count = 6 if len(place) == 2 else 3
-    changes = [real_numbers(what, x) for x in rates] + [np.zeros(count)] * (2 - len(rates))
+    label, target = f"the target of {frame!r}", _place(frame, where, rates)
+    count = 6 if len(target) == 2 else 3
+    changes = [real_numbers(label, x) for x in rates] + [np.zeros(count)] * (2 - len(rates))
     if [x.shape for x in changes] != [(count,)] * 2:
-        raise MechanismError(f"velocity and acceleration of {what} must have shape ({count},)")
-    numbers = np.concatenate([*(x.ravel() for x in place), *changes])
+        raise MechanismError(f"velocity and acceleration of {label} must have shape ({count},)")
+    numbers = np.concatenate([*(x.ravel() for x in target), *changes])
     if not np.isfinite(numbers).all():
-        raise MechanismError(f"{what} must be finite")
+        raise MechanismError(f"{label} must be finite")
     return numbers
 
 
 def _place(frame: str, where: Any, rates: Sequence[Any]) -> tuple[Float64Array, ...]:
     """Position and rotation, or a position alone; ``rates`` are given behind it."""
-    what = f"the target of {frame!r}"
-    pose = rotation_and_position(what, where)
-    rotation, position = (None, real_numbers(what, where)) if pose is None else pose
+    label = f"the target of {frame!r}"
+    pose = rotation_and_position(label, where)
+    rotation, position = (None, real_numbers(label, where)) if pose is None else pose
     if rotation is None and position.shape == (3, 3) and rates:
         raise MechanismError(
-            f"{what} has a rotation in place of a pose: write ((rotation, position), velocity, acceleration)"
+            f"{label} has a rotation in place of a pose: write ((rotation, position), velocity, acceleration)"
         )
     if position.shape != (3,) or (rotation is not None and rotation.shape != (3, 3)):
         got = position.shape if rotation is None else f"{rotation.shape} and {position.shape}"
         raise MechanismError(
-            f"{what} must be a pose (4, 4) or a position (3,), or (rotation (3, 3), position (3,)), got shape {got}"
+            f"{label} must be a pose (4, 4) or a position (3,), or (rotation (3, 3), position (3,)), got shape {got}"
         )
     return (position,) if rotation is None else (position, checked_rotations(f"the rotation of {frame!r}", rotation))

@@ -118,9 +118,9 @@ def _law(model: StateSpace, gain: np.ndarray) -> RegulatorLaw:
     mech, p = model.mechanism, len(model.rows)
     names = list(mech.coordinates.names("v"))
     gain_matrix = np.zeros((mech.nv, 2 * mech.nv))
-    places = [names.index(name) for name in model.input_names]
+    input_rows = [names.index(name) for name in model.input_names]
     rate_rows = model.rows if model.rate_rows is None else model.rate_rows
-    gain_matrix[places] = np.hstack([gain[:, :p] @ model.rows, gain[:, p:] @ rate_rows])
+    gain_matrix[input_rows] = np.hstack([gain[:, :p] @ model.rows, gain[:, p:] @ rate_rows])
     q, v, tau = (tuple(np.asarray(x, dtype=float).tolist()) for x in (model.q, model.v, model.tau))
     return RegulatorLaw(0, q, v, tau, tuple(tuple(row) for row in gain_matrix.tolist()))
 
@@ -176,8 +176,9 @@ def _refuse_unreachable(model: StateSpace, names: Sequence[str], kept: Sequence[
 
 
 def _unreachable_states(names: Sequence[str], a: np.ndarray, still: np.ndarray) -> tuple[str, ...]:
-    """States on which no other depends, as many as there are motions that inputs do not reach, without which there are
-    none of these; empty if there are no such states."""
+    """States that can be removed so that the rest is controllable: no other state depends on them. Empty if there are
+    none.
+    """
     from scipy.linalg import qr
 
     idle = np.flatnonzero(np.abs(a).max(axis=0) <= SINGULAR * np.abs(a).max())

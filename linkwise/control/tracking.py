@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..constraints.sizes import constraint_units
-from ..dynamics.actuation import motors_of, require_motors
+from ..dynamics.actuation import Motors, motors_of
 from ..dynamics.states import in_brief
 from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.contact_dynamics import motor_forces
 from ..mechanics.algorithms.dynamics import inverse_dynamics
-from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, require_mechanism
@@ -27,8 +25,7 @@ class ComputedTorqueLaw(ControlLaw):
 
     kp: Numbers = ()
     kd: Numbers = ()
-    motors: tuple[str, ...] = ()  # coordinates that carry the load under constraints
-    units: ConstraintUnits = ConstraintUnits()
+    motors: Motors = Motors()
 
     def __str__(self) -> str:
         return f"computed torque, kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
@@ -40,9 +37,7 @@ class ComputedTorqueLaw(ControlLaw):
         wanted, rates, accelerations = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         numbers = zip(accelerations, self.kd, rates, v, self.kp, difference(tree, q, wanted), strict=True)
         load = inverse_dynamics(tree, q, v, [a + kd * (r - x) + kp * e for a, kd, r, x, kp, e in numbers])
-        if not tree.mechanism.loops:
-            return load
-        return motor_forces(tree, q, load, units=self.units, actuated=self.motors)
+        return motor_forces(tree, q, load, units=self.motors.units, actuated=self.motors.names)
 
 
 def computed_torque(
@@ -59,8 +54,7 @@ def computed_torque(
                 (q, v) or (q, v, a), or a configuration
     kp, kd      1/s^2 and 1/s: a number, nv of them or {joint: number}; kd = 2 sqrt(kp) is critically damped
 
-    actuated    of mechanisms with constraints: joints with a motor, or nv booleans; by default those of
-                ``joint_feedback``
+    actuated    joints with a motor, or nv booleans; by default those of ``joint_feedback``
 
     Every joint of a tree needs a motor, and with constraints as many as there are degrees of freedom, which move it in
     all of them.  The mechanism then has, of the accelerations that the constraints allow, those nearest to the ones
@@ -71,10 +65,6 @@ def computed_torque(
     Inertia and gravity are compensated, not friction and others that act.
     """
     require_mechanism(mech)
-    law = ComputedTorqueLaw(mech.nq + 2 * mech.nv, gains(mech, "kp", kp), gains(mech, "kd", kd))
-    if not mech.loops:
-        require_motors(mech, "computed_torque")
-        return CompiledControl(mech, law, joint_reference(mech, reference))
-    motors = motors_of(mech, actuated)
-    law = replace(law, motors=motors, units=constraint_units(mech))
+    motors = motors_of(mech, "computed_torque", actuated)
+    law = ComputedTorqueLaw(mech.nq + 2 * mech.nv, gains(mech, "kp", kp), gains(mech, "kd", kd), motors)
     return CompiledControl(mech, law, joint_reference(mech, reference))

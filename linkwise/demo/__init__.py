@@ -1,1 +1,1 @@
-"""What ``linkwise demo`` shows: exhibits, their pictures and their page."""
+"""The exhibits of ``linkwise demo``, their pictures and their page."""

@@ -1,4 +1,4 @@
-"""What the gallery shows: papers, and the figures, tables and algorithms of theirs that are computed again."""
+"""The contents of the gallery: papers, and the figures, tables and algorithms that are computed again."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Comparison:
         return f"{verdict}: {self.what}: {self.deviation:.1e} (allowed {self.allowed:.0e})"
 
 
-def compare(what: str, found: Any, expected: Any, allowed: float, relative: bool = True) -> Comparison:
+def compare(label: str, computed: Any, expected: Any, allowed: float, relative: bool = True) -> Comparison:
     """The largest difference, as a share of the largest expected number or (not ``relative``) as it is."""
-    found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
+    computed, expected = np.asarray(computed, dtype=float), np.asarray(expected, dtype=float)
     scale = np.abs(expected).max(initial=0.0) if relative else 1.0
-    difference = np.abs(found - expected)
+    difference = np.abs(computed - expected)
     deviation = float(difference.max(initial=0.0)) if np.isfinite(difference).all() else float("nan")
-    return Comparison(what, deviation / (scale or 1.0), allowed)
+    return Comparison(label, deviation / (scale or 1.0), allowed)
 
 
 class Table(NamedTuple):
@@ -81,21 +81,21 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Entry:
-    """A number of a paper, such as "Figure 5", its title, and the function that makes it."""
+    """A numbered item of a paper, such as "Figure 5": its title, and the function that makes it."""
 
     number: str
     title: str
     make: Callable[[], Exhibit]
 
     def answers_to(self, wish: str) -> bool:
-        """Whether ``wish`` is the number, or its kind: "figure 5" and "figure" both find Figure 5."""
+        """Whether ``wish`` is the number or its kind: "figure 5" and "figure" both select Figure 5."""
         words, wished = self.number.lower().split(), wish.lower().split()
         return words[: len(wished)] == wished
 
 
 @dataclass
 class Paper:
-    """A paper and what of it can be computed again; ``absent`` says of the rest why it is not here."""
+    """A paper and its items that can be computed again; ``absent`` gives the reason for the rest."""
 
     key: str
     title: str
@@ -114,12 +114,12 @@ class Paper:
         return enter
 
     def chosen(self, wishes: Sequence[str]) -> list[Entry]:
-        """The entries that answer to any of ``wishes``; all if there are none."""
+        """The entries selected by any of ``wishes``; all if empty."""
         return [entry for entry in self.entries if not wishes or any(entry.answers_to(wish) for wish in wishes)]
 
 
 class Made(NamedTuple):
-    """An entry with its exhibit and the seconds it took."""
+    """An exhibit with the seconds its computation took."""
 
     paper: Paper
     entry: Entry

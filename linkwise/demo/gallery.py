@@ -1,4 +1,4 @@
-"""The gallery on paper: index.html, a page that needs nothing but the pictures beside it, and its twin in Markdown."""
+"""Write the gallery: a self-contained index.html with pictures, and the same in Markdown."""
 
 from __future__ import annotations
 
@@ -58,14 +58,9 @@ ul.compared b { font-variant-numeric: tabular-nums; font-weight: 600; }
 footer { color: var(--soft); font: 13px/1.6 system-ui, sans-serif; padding: 1rem 1.2rem 3rem; margin-top: 3rem; }
 @media print { body { background: #fff; } article { break-inside: avoid; } }
 """
-TITLE = "Five papers, computed again"
-LEAD = (
-    "The figures, tables and algorithms of the five papers behind linkwise, made by the library on this machine. "
-    "Below each stands what it was compared with, and the largest deviation found while this page was made."
-)
 
 
-def write_gallery(made: Sequence[Made], folder: Path, title: str = TITLE, lead: str = LEAD) -> tuple[Path, list[Path]]:
+def write_gallery(made: Sequence[Made], folder: Path, title: str, lead: str) -> tuple[Path, list[Path]]:
     """Save all pictures, index.html and gallery.md in ``folder``; the page, and the pictures."""
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {(m.paper.key, m.entry.number): list(_saved(m, folder)) for m in made}
@@ -169,8 +164,8 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 def _compared(comparison: Comparison) -> str:
     kind = "" if comparison.agrees else ' class="deviates"'
-    found, allowed = f"<b>{comparison.deviation:.1e}</b>", f"(allowed {comparison.allowed:.0e})"
-    return f"<li{kind}>{_marked(comparison.what)}: {found} {allowed}</li>"
+    deviation, allowed = f"<b>{comparison.deviation:.1e}</b>", f"(allowed {comparison.allowed:.0e})"
+    return f"<li{kind}>{_marked(comparison.what)}: {deviation} {allowed}</li>"
 
 
 # -- Markdown -----------------------------------------------------------------------------------------

@@ -36,11 +36,11 @@ def best(
                     samples[which].append(spent)
                 if time.perf_counter() >= stop:
                     break
-    return [sorted(own)[len(own) // LEFT_OUT] if own else float("inf") for own in samples]
+    return [sorted(times)[len(times) // LEFT_OUT] if times else float("inf") for times in samples]
 
 
 def cpu_name() -> str:
-    """What the processor calls itself."""
+    """Model name of the processor."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

@@ -87,7 +87,7 @@ def arm() -> Exhibit:
 
 
 def _speed(name: str, mech: lw.Mechanism, *states: np.ndarray) -> tuple[str, ...]:
-    """Operations of an algorithm, time per state, and how many times longer its program takes in NumPy."""
+    """Table row: operations of an algorithm, time per state, and the speed-up over NumPy."""
     kernel, interpreter = lw.compile(name, mech), lw.compile(name, mech, target="numpy")
     arrays = states[: len(kernel.input_shapes)]
     before = lw.codegen.get_num_threads()

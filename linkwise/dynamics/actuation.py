@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from .. import constraints
 from ..compiler.store import float64_function
 from ..constraints.elimination_orders import fronts
 from ..constraints.force_units import velocity_units
+from ..constraints.sizes import constraint_units
+from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 from .states import Float64Array
@@ -52,11 +54,31 @@ def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str]
     return chosen
 
 
-def motors_of(mech: Mechanism, actuated: Sequence[str] | np.ndarray | None) -> tuple[str, ...]:
-    """Names of the coordinates with a motor (``actuated_coordinates`` at the initial configuration), which must be as
-    many as the degrees of freedom that constraints leave."""
+class Motors(NamedTuple):
+    """Names of coordinates that share a load, and the units in which their forces are compared, which matter where
+    constraints leave the shares open."""
+
+    names: tuple[str, ...] = ()
+    units: ConstraintUnits = ConstraintUnits()
+
+    @classmethod
+    def at(cls, mech: Mechanism, driven: np.ndarray) -> Motors:
+        """Those of the ``driven`` coordinates (nv,)."""
+        names = tuple(np.array(mech.coordinates.names("v"))[driven].tolist())
+        return cls(names, constraint_units(mech)) if mech.loops else cls(names)
+
+
+def motors_of(
+    mech: Mechanism, what: str, actuated: Sequence[str] | np.ndarray | None, instead: str = BALANCED
+) -> Motors:
+    """The coordinates with a motor (``actuated_coordinates`` at the initial configuration), which must be as many as
+    the degrees of freedom; ``instead`` is what can be done where some joint of a tree has none."""
     driven = actuated_coordinates(mech, mech.initial, actuated)
-    names = tuple(np.array(mech.coordinates.names("v"))[driven].tolist())
+    motors = Motors.at(mech, driven)
+    if not mech.loops:
+        _require_all(mech, what, driven, instead)
+        return motors
+    names = motors.names
     dofs = mech.nv - fronts(mech).pivots
     if len(names) < dofs:
         raise MechanismError(
@@ -64,7 +86,13 @@ def motors_of(mech: Mechanism, actuated: Sequence[str] | np.ndarray | None) -> t
             f"({', '.join(map(repr, names)) or 'none'}): name as many, actuated=..., or balance what has fewer with "
             "linkwise.control.lqr of its linear model"
         )
-    return names
+    return motors
+
+
+def bearing_gravity(mech: Mechanism, actuated: np.ndarray) -> Motors:
+    """The coordinates that hold the mechanism against gravity: the ``actuated`` ones (nv,) and, as something else holds
+    them (a floating base), those without motor that are in no loop."""
+    return Motors.at(mech, actuated | ~_in_loops(mech))
 
 
 def shared_by_motors(mech: Mechanism, q: Any, load: Any, motors: tuple[str, ...]) -> Float64Array:
@@ -75,8 +103,8 @@ def shared_by_motors(mech: Mechanism, q: Any, load: Any, motors: tuple[str, ...]
         return float64_function(mech, request)(q, load)
 
 
-def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
-    """All joints have motors, and none is in a loop; ``instead`` is what can be done where some have none."""
+def require_motors(mech: Mechanism, what: str) -> None:
+    """All joints have motors, and none is in a loop."""
     if mech.loops:
         raise MechanismError(
             f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.control.computed_torque, "
@@ -84,7 +112,11 @@ def require_motors(mech: Mechanism, what: str, instead: str = BALANCED) -> None:
             "linear model and linkwise.control.joint_feedback heed them; mech.spanning_tree is the mechanism with "
             "loops open"
         )
-    driven = actuated_coordinates(mech, mech.initial, None)
+    _require_all(mech, what, actuated_coordinates(mech, mech.initial, None), BALANCED)
+
+
+def _require_all(mech: Mechanism, what: str, driven: np.ndarray, instead: str) -> None:
+    """All joints have motors; ``instead`` is what can be done where some have none."""
     if not driven.all():
         names = [body.joint for body in mech.bodies if not (body.mimic or driven[mech.v_index(body.joint)].all())]
         raise MechanismError(

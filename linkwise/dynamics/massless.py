@@ -13,6 +13,8 @@ from . import trees as tree
 def has_inertia_with_loops(mech: Mechanism) -> bool | None:
     """Whether ``K* M K`` is positive where the loops are closed: whether all motions that they leave have inertia.
     None where the loops do not close from the initial configuration."""
+    if not mech.loops:
+        return not mech.parameters.singular_joints
     mech = mech.constraints.at_time(0.0) if mech.constraints.waits_for_time else mech
     try:
         q = constraints.assemble(mech, mech.initial)

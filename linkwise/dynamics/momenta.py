@@ -31,7 +31,6 @@ from ..constraints.redundancy import closable_error
 from ..constraints.solver import all_by_kernel
 from ..mechanics.algorithms import momenta as forms
 from ..mechanics.algorithms.algorithm import Algorithm
-from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanics.recursions.fixed_axes import rotates_in_a_plane
 from ..mechanics.recursions.tree import build_tree
 from ..mechanism import Mechanism, require_mechanism
@@ -179,8 +178,6 @@ def cheapest_form(mech: Mechanism) -> str:
 
 
 def _cheapest_form(mech: Mechanism) -> str:
-    if mech.loops:  # constraints leave one form
-        return forms.FILTER
     in_a_plane = rotates_in_a_plane(build_tree(mech))
     if mech.nv > MOST:
         return forms.FIXED_AXES if in_a_plane else forms.FILTER
@@ -193,7 +190,7 @@ def _instructions(mech: Mechanism, form: str) -> int:
     from ..compiler.passes import optimize
     from ..compiler.pipeline import trace_with_plan  # here, so that importing the package stays quick
 
-    motion = partial(forms.motion, form=form, units=ConstraintUnits())
+    motion = partial(forms.motion, form=form)
     algorithm = Algorithm(form, ("q", "p", "tau"), ("p_rate", "v"), motion, reason=forms.REASON)
     program = optimize(trace_with_plan(algorithm, mech).program)
     assert not program.loops  # without loops over links

@@ -24,9 +24,12 @@ def of_any_mechanism(
     """What an algorithm of total rates gives for q and vectors; of mechanisms with constraints too."""
     if getattr(mech, "loops", ()):
         return within_constraints(name, mech, arrays, normalized, independent, wrenches)
+    if independent is not None:
+        raise MechanismError(
+            "independent= chooses among coordinates that constraints couple, and there are none: leave it out"
+        )
     ports: tuple[Any, ...] = () if wrenches is None else (WRENCHES,)
-    chosen: tuple[Any, ...] = () if independent is None else (("independent_velocities", independent),)
-    function = kernel_function(mech, (name, *ports, ("normalized", normalized), *chosen))
+    function = kernel_function(mech, (name, *ports, ("normalized", normalized)))
     return function(*arrays, *(() if wrenches is None else (wrenches,)))
 
 
@@ -66,10 +69,7 @@ def within_constraints(
             raise (wrong or _no_motions(mech)) from None
         if _lacks_numbers(result, arrays):
             raise _no_motions(mech)
-    if name != "diagonal_motion":
-        return result
-    p = result.shape[-1] - mech.nv
-    return result[..., :p], result[..., p:]
+    return result
 
 
 def _around(mech: Mechanism, q: Float64Array) -> tuple[Any, tuple[int, ...] | None]:
@@ -82,8 +82,9 @@ def _around(mech: Mechanism, q: Float64Array) -> tuple[Any, tuple[int, ...] | No
     return stored(mech, (_around, dofs), lambda: (fronts_around(mech, q), independent_places(mech, q)))
 
 
-def _lacks_numbers(result: Float64Array, arrays: Sequence[Any]) -> bool:
-    return bool(np.isnan(result).any()) and all(np.isfinite(np.asarray(x)).all() for x in arrays)
+def _lacks_numbers(result: Float64Array | tuple[Float64Array, ...], arrays: Sequence[Any]) -> bool:
+    results = result if isinstance(result, tuple) else (result,)
+    return any(np.isnan(x).any() for x in results) and all(np.isfinite(np.asarray(x)).all() for x in arrays)
 
 
 def _no_motions(mech: Mechanism) -> MechanismError:

@@ -26,7 +26,7 @@ VELOCITY, FORCE = "v", "tau"  # what the rows or columns of a matrix belong to
 
 
 class Tie(NamedTuple):
-    """A joint's place here and there.
+    """A joint's coordinates in both libraries.
 
     chart              how its coordinates go together
     place              where its coordinates are here (``mech.coordinates.place``), with ratio and offset of a joint
@@ -43,7 +43,7 @@ class Tie(NamedTuple):
 
 
 class SameNumbers(NamedTuple):
-    """Where velocities are that are the same numbers here and there, but for ratios."""
+    """Indices of velocities that are equal in both libraries up to a ratio."""
 
     here: list[int]
     there: list[int]
@@ -52,7 +52,7 @@ class SameNumbers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """A mechanism and a model of it in another library, joint by joint.
+    """A mechanism and its model in another library, matched joint by joint.
 
     q_start   (nq there,): coordinates of what the mechanism does not have
     """
@@ -65,7 +65,7 @@ class Pairing:
 
     @cached_property
     def _turned(self) -> list[Tie]:
-        """Joints whose velocities are other numbers; none of them mimics another."""
+        """Joints whose velocities are defined differently in the two libraries; mimic joints are not among them."""
         return [tie for tie in self.ties if type(tie.chart).forth is not Same.forth]
 
     def _same(self, mimics: bool) -> SameNumbers:
@@ -103,7 +103,7 @@ class Pairing:
         return [tie.joint for tie in self.ties if tie.mimics and _apart(q, expected, tie.q_there)]
 
     def drifting(self, rates: np.ndarray) -> list[str]:
-        """Joints that mimic others here, and have other velocities or accelerations there."""
+        """Mimic joints whose velocities or accelerations in the other library contradict their leader."""
         expected = np.zeros(rates.shape)
         independent, following = self._own, self._following
         of_own = dict(zip(independent.here, independent.there, strict=True))
@@ -111,20 +111,20 @@ class Pairing:
             expected[..., there] = ratio * rates[..., of_own[here]]
         return [tie.joint for tie in self.ties if tie.mimics and _apart(rates, expected, tie.v_there)]
 
-    def forth(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
+    def forth(self, q: np.ndarray, x: np.ndarray, quantity: str) -> np.ndarray:
         """T x of velocities, L* x of forces, at our q."""
         there = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.nv_there), dtype=x.dtype)
-        for same in (self._own, self._following) if what == VELOCITY else (self._own,):
+        for same in (self._own, self._following) if quantity == VELOCITY else (self._own,):
             there[..., same.there] = np.array(same.ratio, dtype=x.dtype) * x[..., same.here]
         for tie in self._turned:
             there[..., tie.v_there] = tie.chart.forth(q[..., tie.place.q_index], x[..., tie.place.v_index])
         return there
 
-    def back(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
+    def back(self, q: np.ndarray, x: np.ndarray, quantity: str) -> np.ndarray:
         """L x of velocities, T* x of forces, at our q."""
         here_x = np.zeros((*np.broadcast_shapes(q.shape[:-1], x.shape[:-1]), self.mech.nv), dtype=x.dtype)
         here_x[..., self._own.here] = x[..., self._own.there]
-        for here, there, ratio in zip(*self._following, strict=True) if what == FORCE else ():
+        for here, there, ratio in zip(*self._following, strict=True) if quantity == FORCE else ():
             here_x[..., here] += ratio * x[..., there]
         for tie in self._turned:
             here_x[..., tie.place.v_index] = tie.chart.back(q[..., tie.place.q_index], x[..., tie.v_there])
@@ -144,7 +144,8 @@ class Pairing:
         return np.swapaxes(columns, -1, -2)
 
     def axes_terms(self, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What W adds to derivatives at our v and a, for a change u of q while v_there and a_there stay the same.
+        """The terms that the change of velocity coordinates W adds to derivatives, for a change u of q at fixed
+        v_there and a_there.
 
         Returns X, Y, Z, each (..., nv, nv): our v changes by -X u, our a by -(Z - Y X) u; a change w of our v at fixed
         q and a_there changes our a by -Y w.
@@ -171,7 +172,7 @@ def _apart(values: np.ndarray, expected: np.ndarray, entries: list[int]) -> bool
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """Arrays in the coordinates of one side made arrays in those of the other; batches as NumPy has them.
+    """Converts arrays from the coordinates of one library to those of the other; batches as in NumPy.
 
     All that a method is given is in the coordinates of the side it comes from, all that it returns in those of the
     other.  ``inverse`` is the other direction.
@@ -189,8 +190,9 @@ class Conversion:
         return replace(self, forth=not self.forth)
 
     def q(self, q: Any) -> np.ndarray:
-        """(..., nq): configurations.  From a library where joints are free that mimic others here, the mimicked ones
-        alone are looked at; a warning names those that are not where these lead to."""
+        """(..., nq): configurations. Where the other library leaves mimic joints free, their leaders decide; a warning
+        names mimic joints that contradict them.
+        """
         q = self._array("q", q, self._nq)
         if self.forth:
             return self.pairing.q_forth(q)
@@ -279,22 +281,25 @@ class Conversion:
         return d_q - by_tau + d_v @ by_v + d_a @ by_a, d_v + d_a @ rates, d_a
 
     def jacobian(self, q: Any, jacobian: Any) -> np.ndarray:
-        """(..., 6, nv): the Jacobian of a frame, in the same axes at the same point.  Rows are [angular; linear] here
-        and [linear; angular] there: ``getFrameJacobian`` of Pinocchio, ``jacp`` above ``jacr`` of MuJoCo."""
+        """(..., 6, nv): the Jacobian of a frame, in the same axes at the same point. Rows are [angular; linear] in
+        linkwise and [linear; angular] in Pinocchio's ``getFrameJacobian`` and MuJoCo's ``jacp`` above ``jacr``.
+        """
         matrix = self._array("jacobian", jacobian, self._nv, rows=6)
         return self._convert_vectors(self._here(q)[..., None, :], matrix[..., LINEAR_FIRST, :], FORCE)
 
     def spatial(self, vector: Any) -> np.ndarray:
-        """(..., 6): spatial motions and forces: [angular; linear] here, [linear; angular] there."""
+        """(..., 6): spatial motions and forces, [angular; linear] in linkwise and [linear; angular] in the other
+        library.
+        """
         return self._array("spatial vector", vector, 6)[..., LINEAR_FIRST]
 
-    def _warn_of(self, what: str, joints: list[str]) -> None:
+    def _warn_of(self, quantity: str, joints: list[str]) -> None:
         """That what the mimicked joints say is not what these do."""
         if joints:
             warnings.warn(
                 f"{', '.join(joints)} of mechanism {self.pairing.mech.name!r} mimic others and are free in "
-                f"{self.pairing.library}, where their {what} is another: it is left out, and the mimicked joints alone "
-                "are looked at",
+                f"{self.pairing.library}, where their {quantity} is another: it is left out, and the mimicked joints "
+                "alone are looked at",
                 lw.MechanismWarning,
                 stacklevel=3,
             )
@@ -312,13 +317,13 @@ class Conversion:
         q = self._array("q", q, self._nq)
         return q if self.forth else self.pairing.q_back(q)
 
-    def _vectors(self, q: Any, x: np.ndarray, what: str) -> np.ndarray:
+    def _vectors(self, q: Any, x: np.ndarray, quantity: str) -> np.ndarray:
         """Vectors along the last axis, at a configuration of the side that is converted."""
-        return self._convert_vectors(self._here(q), x, what)
+        return self._convert_vectors(self._here(q), x, quantity)
 
-    def _convert_vectors(self, q: np.ndarray, x: np.ndarray, what: str) -> np.ndarray:
+    def _convert_vectors(self, q: np.ndarray, x: np.ndarray, quantity: str) -> np.ndarray:
         """Vectors along the last axis, at our configuration."""
-        return self.pairing.forth(q, x, what) if self.forth else self.pairing.back(q, x, what)
+        return self.pairing.forth(q, x, quantity) if self.forth else self.pairing.back(q, x, quantity)
 
     def _map(self, q: np.ndarray, matrix: np.ndarray, takes: str, gives: str) -> np.ndarray:
         """A linear map at our configuration: rows change as what it gives, columns as the dual of what it takes."""

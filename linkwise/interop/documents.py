@@ -7,10 +7,14 @@ from linkwise.writers import text_of
 
 
 def urdf_text(mech: lw.Mechanism, strict: bool = False) -> str:
-    """What ``mech.save("robot.urdf")`` writes; ``strict`` makes what URDF cannot say an error instead of a warning."""
+    """The text that ``mech.save("robot.urdf")`` writes. ``strict`` raises for anything URDF cannot express instead of
+    warning.
+    """
     return text_of(mech, ".urdf", strict=strict)
 
 
 def mjcf_text(mech: lw.Mechanism, strict: bool = False) -> str:
-    """What ``mech.save("robot.xml")`` writes; ``strict`` makes what MJCF cannot say an error instead of a warning."""
+    """The text that ``mech.save("robot.xml")`` writes. ``strict`` raises for anything MJCF cannot express instead of
+    warning.
+    """
     return text_of(mech, ".xml", strict=strict)

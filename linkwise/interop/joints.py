@@ -1,4 +1,4 @@
-"""One joint in the coordinates of another library: how its q there follows from ours, and its velocities.
+"""Conversion of one joint's coordinates and velocities to those of another library.
 
 With v_there = B v for a joint's own velocities, B is orthogonal for every joint: an order of numbers, or a rotation of
 some of them.  Forces therefore change as velocities do, and the inverse of B is its transpose.  Where B depends on q,
@@ -21,7 +21,7 @@ class Same:
     """Equal numbers on both sides: hinges, slides, and all joints whose coordinates are rates."""
 
     def q_there(self, q: np.ndarray) -> np.ndarray:
-        """(..., nq there) of (..., nq here)."""
+        """Coordinates (..., nq there) from our coordinates (..., nq here)."""
         return q
 
     def q_here(self, q: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ class Same:
 
 
 class Endless(Same):
-    """An angle as its cosine and sine: unlimited revolute joints of Pinocchio.  Whole turns are not kept."""
+    """An angle stored as cosine and sine, as Pinocchio's unlimited revolute joints; whole turns are lost."""
 
     def q_there(self, q: np.ndarray) -> np.ndarray:
         return np.concatenate([np.cos(q), np.sin(q)], axis=-1)
@@ -159,7 +159,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def rotation_of(quaternion: np.ndarray) -> np.ndarray:
-    """(..., 3, 3) of quaternions of any length but zero."""
+    """(..., 3, 3): rotation matrices of quaternions of any nonzero length."""
     w, x, y, z = np.moveaxis(quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True), -1, 0)
     rows = (
         (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
@@ -170,7 +170,7 @@ def rotation_of(quaternion: np.ndarray) -> np.ndarray:
 
 
 def quaternion_of(rotation: np.ndarray) -> np.ndarray:
-    """(4,) of unit length, w not negative."""
+    """(4,): the unit quaternion of a rotation with w >= 0."""
     from scipy.spatial.transform import Rotation
 
     quaternion = np.asarray(Rotation.from_matrix(rotation).as_quat())[[3, 0, 1, 2]]

@@ -1,4 +1,6 @@
-"""Two mechanisms of linkwise: one that was written to a file and read again, variants with joints in other orders."""
+"""Conversion between two linkwise mechanisms with the same joints in another order, such as one that was saved and
+loaded.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from .pairing import Foreign, paired
 
 
 def to_mechanism(mech: lw.Mechanism, other: lw.Mechanism, others: Iterable[str] = ()) -> Conversion:
-    """Conversion of states, forces and matrices to the order of another mechanism with the same joints, as one that
-    ``mech.save`` wrote has when it is read again: joints in depth-first order (MJCF), joints composed of several.
+    """A conversion of states, forces and matrices to the joint order of another mechanism with the same joints. A
+    saved and reloaded mechanism has depth-first order (MJCF) or composed joints.
 
     others   names of joints there that are locked in ``mech``: they stay at ``other.initial``
     """

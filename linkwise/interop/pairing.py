@@ -16,8 +16,9 @@ FLOATING_BASE = "floating_base"  # the joint that readers add between the ground
 
 
 class Foreign(NamedTuple):
-    """A joint of another library: where its coordinates are, whether it moves freely in space, and whether it joins a
-    link to the ground."""
+    """A joint of the other library: its slices of q and v, whether it is a free joint, and whether its parent is the
+    ground.
+    """
 
     q: list[int]
     v: list[int]
@@ -50,7 +51,7 @@ def paired(
     left, ties = dict(there), []
     for body in mech.bodies:
         names = _found(mech, body, left)
-        place = mech.coordinates.place(body.joint)
+        entry = mech.coordinates.place(body.joint)
         if names is None and body.mimic:  # which it does there as well
             continue
         if names is None:
@@ -69,12 +70,12 @@ def paired(
                 f"joint {body.joint!r} is {body.kind!r} here, and {foreign.kind or 'another'} with {len(foreign.q)} "
                 f"coordinates and {len(foreign.v)} velocities in {library}: the two are not the same mechanism"
             )
-        ties.append(Tie(made, place, foreign.q, foreign.v, body.mimic is not None, body.joint))
+        ties.append(Tie(made, entry, foreign.q, foreign.v, body.mimic is not None, body.joint))
         for step in body.kind.steps:  # a screw may be a hinge and a slide there
             if step.name and (advance := left.pop(f"{body.joint}.{step.name}", None)):
-                q, v = (slice(at.start + step.coordinate, at.start + step.coordinate + 1) for at in place[1:3])
-                along = place._replace(q_index=q, v_index=v, ratio=step.ratio * place.ratio)
-                along = along._replace(offset=step.ratio * place.offset)
+                q, v = (slice(at.start + step.coordinate, at.start + step.coordinate + 1) for at in entry[1:3])
+                along = entry._replace(q_index=q, v_index=v, ratio=step.ratio * entry.ratio)
+                along = along._replace(offset=step.ratio * entry.offset)
                 ties.append(Tie(Same(), along, advance.q, advance.v, True, body.joint))
     unknown = [name for name in left if name not in others]
     if unknown:
@@ -88,14 +89,14 @@ def paired(
 def _found(mech: lw.Mechanism, body: Any, there: Mapping[str, Foreign]) -> list[str] | None:
     if body.joint in there:
         return [body.joint]
-    composed = [f"{body.joint}.{one.name}" for one in body.kind.measures("q")]
+    composed = [f"{body.joint}.{measure.name}" for measure in body.kind.measures("q")]
     if all(name in there for name in composed):
         return composed
-    others = {name: one for name, one in there.items() if name not in mech.joint_names}
+    others = {name: joint for name, joint in there.items() if name not in mech.joint_names}
     if body.kind.is_free:
-        left = [name for name, one in others.items() if one.free]
+        left = [name for name, joint in others.items() if joint.free]
     elif body.joint == FLOATING_BASE:
-        left = [name for name, one in others.items() if one.root]
+        left = [name for name, joint in others.items() if joint.root]
     else:
         return None
     return left if len(left) == 1 else None

@@ -76,8 +76,8 @@ def pinocchio_model(mech: lw.Mechanism) -> Any:
         inertia = pin.Inertia(body.mass, np.array(body.com), np.array(body.inertia))
         model.appendBodyToJoint(ids[i], inertia, pin.SE3.Identity())
     for frame in mech.frames.values():
-        place = pin.SE3(np.array(frame.rotation), np.array(frame.position))
-        model.addFrame(pin.Frame(frame.name, ids[frame.body], place, pin.FrameType.OP_FRAME))
+        frame_pose = pin.SE3(np.array(frame.rotation), np.array(frame.position))
+        model.addFrame(pin.Frame(frame.name, ids[frame.body], frame_pose, pin.FrameType.OP_FRAME))
     model.gravity.linear = np.array(mech.gravity)
     for of_joints in ("armature", "damping"):
         values = np.array(getattr(model, of_joints))
@@ -89,7 +89,7 @@ def pinocchio_model(mech: lw.Mechanism) -> Any:
 
 
 def _depth_first(mech: lw.Mechanism) -> list[int]:
-    """All bodies, each followed by those that it carries."""
+    """All bodies in depth-first order."""
     order, waiting = [], [i for i in reversed(range(mech.n_links)) if mech.bodies[i].parent < 0]
     while waiting:
         order.append(waiting.pop())

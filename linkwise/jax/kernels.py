@@ -25,7 +25,7 @@ call_p.multiple_results = True
 
 
 def differentiable(kernel: lw.Kernel) -> Callable[..., Any]:
-    """``kernel`` as a function of arrays shaped as the kernel takes them: batches broadcast, ``jax.vmap`` becomes one.
+    """``kernel`` as a JAX function: batches broadcast, and ``jax.vmap`` becomes a batch.
 
     It has its derivatives in both directions, and these have theirs.  Derivatives by configurations are plain ones, by
     each of the nq coordinates: that of a quaternion has a part along the quaternion, which a step within unit length
@@ -41,8 +41,8 @@ def differentiable(kernel: lw.Kernel) -> Callable[..., Any]:
     called = signature(kernel)
 
     def function(*arrays: Any) -> Any:
-        found = call_p.bind(*called.checked(arrays), called=called)
-        return found[0] if len(found) == 1 else tuple(found)
+        results = call_p.bind(*called.checked(arrays), called=called)
+        return results[0] if len(results) == 1 else tuple(results)
 
     function.__name__ = kernel.name
     return jax.jit(function, inline=True)
@@ -138,15 +138,15 @@ for _platform in PLATFORMS:
 def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, called: Signature) -> tuple[Any, Any]:
     """The result, and how it changes along a direction: a call of the kernel that is derived for that."""
     moving = [name for name, way in zip(called.names, tangents, strict=True) if type(way) is not ad.Zero]
-    ways = [way for way in tangents if type(way) is not ad.Zero]
-    return call_p.bind(*primals, called=called), call_p.bind(*primals, *ways, called=called.along(tuple(moving)))
+    nonzero = [way for way in tangents if type(way) is not ad.Zero]
+    return call_p.bind(*primals, called=called), call_p.bind(*primals, *nonzero, called=called.along(tuple(moving)))
 
 
 ad.primitive_jvps[call_p] = _derivative
 
 
 def _transposed(weights: Sequence[Any], *primals: Any, called: Signature) -> list[Any]:
-    """Of a derivative along directions, which is linear in them: the weighed derivative, and the other way round."""
+    """Transpose rule: the weighted derivative for a directional derivative, and the other way round."""
     count = 0 if called.base is None else len(called.base.names)
     unknown = [ad.is_undefined_primal(x) for x in primals]
     if called.base is None or any(unknown[:count]) or not all(unknown[count:]):

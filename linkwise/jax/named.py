@@ -39,7 +39,7 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
 
 
 def evaluated(mech: lw.Mechanism, call: ActingCall, arrays: tuple[Any, ...]) -> Any:
-    """What acts on a mechanism, of JAX's arrays."""
+    """Forces of elements as a JAX expression."""
     return _function(mech, call, precision_of(call.algorithm, arrays))(*arrays)
 
 

@@ -114,30 +114,29 @@ def _refuse_traced_names(arguments: Mapping[str, Any]) -> None:
     """Numbers by joint become arrays in NumPy, where nothing is differentiated."""
     for name, x in arguments.items():
         if isinstance(x, Mapping) and any(isinstance(value, jax.core.Tracer) for value in x.values()):
-            place = "mech.q_index(joint)" if name in ("q", "target") else "mech.v_index(joint)"
+            index_call = "mech.q_index(joint)" if name in ("q", "target") else "mech.v_index(joint)"
             raise TypeError(
                 f"rollout: {name} has numbers by name that JAX traces, to differentiate or map: give an array, such as "
-                f"array.at[{place}].set(value)"
+                f"array.at[{index_call}].set(value)"
             )
 
 
-def whole_number(what: str, value: Any, least: int) -> int:
+def whole_number(label: str, value: Any, least: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(
-            f"rollout: {what} must be an integer that is known when JAX traces the function, got {value!r}"
+            f"rollout: {label} must be an integer that is known when JAX traces the function, got {value!r}"
         ) from None
     if number < least:
-        raise ValueError(f"rollout: {what} must be an integer, at least {least}, got {number}")
+        raise ValueError(f"rollout: {label} must be an integer, at least {least}, got {number}")
     return number
 
 
 def _inputs(
     mech: lw.Mechanism, called: Signature, arguments: Mapping[str, Any], steps: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The inputs of a step by name, checked: those that stay the same (..., core), and those that change from step to
-    step (steps, ..., core)."""
+    """The checked inputs of a step by name: constant ones (..., core), and those given per step (steps, ..., core)."""
     unknown = [name for name in arguments if name not in called.names]
     if unknown:
         raise lw.KernelError(
@@ -173,8 +172,7 @@ def _inputs(
 
 
 def _is_known(value: Any, x: Any) -> bool:
-    """Whether the numbers of ``value``, array ``x`` of JAX, can be read: where JAX traces they cannot, and those
-    on a GPU stay there."""
+    """Whether the numbers of ``value``, a JAX array ``x``, are available: not while tracing, and not on a GPU."""
     if isinstance(x, jax.core.Tracer):
         return False
     return not isinstance(value, jax.Array) or all(device.platform == "cpu" for device in value.devices())
@@ -190,8 +188,7 @@ def _misfit(name: str, shape: tuple[int, ...], core: tuple[int, ...], steps: int
 
 @lru_cache(maxsize=256)
 def _motion(called: Signature, steps: int, every: int, nq: int, nv: int) -> Callable[..., tuple[jax.Array, ...]]:
-    """The motion as a function of the inputs of a step, compiled once: of those that stay the same, and of those that
-    change, whose first axis is that of steps."""
+    """The rollout as a compiled function of the constant inputs and of those per step, whose first axis is the step."""
     cores = dict(zip(called.names, called.shapes, strict=True))
     names = ("q", "v", *(ACTIVATION,) * (ACTIVATION in cores))
 

@@ -1,4 +1,4 @@
-"""What calls of a kernel with arrays of JAX are made of: shapes, derived kernels, the targets that XLA calls."""
+"""Building blocks of kernel calls from JAX: shapes, derived kernels, XLA call targets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Signature:
         return self.name
 
     def calls(self, platform: str) -> Calls:
-        """How XLA calls the kernel on a platform, "cpu" or "cuda"."""
+        """The XLA call of the kernel on a platform, "cpu" or "cuda"."""
         if platform not in self._calls:
             make = calls_on_cpu(self.kernel) if platform == "cpu" else calls_on_cuda(self.kernel, gpus())
             self._calls[platform] = make
@@ -54,11 +54,13 @@ class Signature:
     # -- derivatives ----------------------------------------------------------------------------------
 
     def along(self, wrt: tuple[str, ...]) -> Signature:
-        """How results change along directions of these inputs, which are inputs after the kernel's own."""
+        """Signature of the derivative along directions of some inputs, which follow the kernel's own inputs."""
         return self._kept(wrt, (), lambda: lw.jvp_of(self.kernel, wrt, tangent=False))
 
     def weighed(self, wrt: tuple[str, ...], of: tuple[str, ...]) -> Signature:
-        """Weights of the elements of these results, inputs after the kernel's own, times derivatives by inputs."""
+        """Signature of the derivatives by some inputs, weighted with cotangents of some results, which follow the
+        kernel's own inputs.
+        """
         return self._kept(wrt, of, lambda: lw.vjp_of(self.kernel, wrt, tangent=False, of=of))
 
     def _kept(self, wrt: tuple[str, ...], of: tuple[str, ...], make: Callable[[], lw.Kernel]) -> Signature:
@@ -67,7 +69,7 @@ class Signature:
         return self._derived[wrt, of]
 
     def parts(self, wrt: Sequence[str], flat: Any) -> list[Any]:
-        """What follows each other in the last axis, as arrays shaped like these inputs."""
+        """Split the last axis into arrays shaped like these inputs."""
         shapes = [self.shapes[self.names.index(name)] for name in wrt]
         ends = accumulate(map(math.prod, shapes), initial=0)
         return [
@@ -101,10 +103,10 @@ class Signature:
         return arrays
 
     def array(self, name: str, value: Any) -> Any:
-        """What is given for an input as an array of JAX in the kernel's precision."""
+        """The argument as a JAX array in the kernel's precision."""
         if value is None or isinstance(value, (str, dict)):
-            what = "missing: it is None" if value is None else f"no array but {value!r}"
-            raise lw.KernelError(f"{self.name}: {name} is {what}")
+            problem = "missing: it is None" if value is None else f"no array but {value!r}"
+            raise lw.KernelError(f"{self.name}: {name} is {problem}")
         try:
             x = jnp.asarray(value)
         except (TypeError, ValueError) as error:
@@ -126,7 +128,7 @@ class Signature:
 
 
 def gpus() -> list[int]:
-    """The GPUs of this process that JAX computes on, by the numbers that CUDA gives them."""
+    """CUDA numbers of the GPUs that JAX uses in this process."""
     return [device.local_hardware_id for device in jax.local_devices(backend="cuda")]
 
 

@@ -23,7 +23,7 @@ REASON = "subproblems of the axes' geometry: no operator has angles between axes
 
 
 def nearest_branch_of(mech: Mechanism, goals: Goals) -> NearestBranch | None:
-    """For one pose, all of it, of one frame of an arm that has a closed form, else None; kept with the mechanism."""
+    """Closed-form solution of one full pose of one frame; None if the arm has none. Cached on the mechanism."""
     return stored(mech, ("nearest_branch", goals), lambda: _nearest_branch(mech, goals))
 
 
@@ -38,8 +38,7 @@ def _nearest_branch(mech: Mechanism, goals: Goals) -> NearestBranch | None:
 
 
 class NearestBranch:
-    """The configurations (n, nq) of poses (n, 4, 4) nearest to a guess, and how far the frame is from them (n, 2):
-    distances and angles."""
+    """The solution (n, nq) nearest to a guess for each pose (n, 4, 4), with its distance and angle errors (n, 2)."""
 
     def __init__(self, mech: Mechanism, form: ClosedForm, frame: str):
         first, last = form.places[0], form.places[-1]
@@ -73,7 +72,7 @@ class NearestBranch:
             return self._kernel(*arrays, out=out)
 
     def _limits_and_windows(self, bounds: np.ndarray, guess: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Limits and windows of angles; those of the last call are kept, as most calls have the same bounds."""
+        """Joint limits and angle windows. The last result is cached, because most calls repeat the same bounds."""
         key, (last, kept) = bounds.tobytes(), self._last
         if guess is None and key == last:
             return kept
@@ -86,8 +85,9 @@ class NearestBranch:
 
 
 def _windows(near: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """(..., 3, 6): guesses, and the middles of the whole rotations in which angles are nearest to them: within limits
-    that are wider, the middle of those that are narrower."""
+    """(..., 3, 6): the guess, and the centres of the 2-pi windows that contain the nearest angles, for wider and for
+    narrower limits.
+    """
     lower, upper = limits
     wide = upper - lower > WHOLE
     halfway = middle(limits)
@@ -97,7 +97,7 @@ def _windows(near: np.ndarray, limits: np.ndarray) -> np.ndarray:
 
 
 def all_branches(mech: Mechanism, form: ClosedForm, frame: str) -> Callable[..., Any]:
-    """All configurations (n, 8, 6) of poses (n, 4, 4), NaN where there is none."""
+    """A function that returns all solutions (n, 8, 6) of poses (n, 4, 4), padded with NaN."""
     options = {"geometry": form.geometry}
     return stored(
         mech, ("inverse_kinematics_branches", frame), lambda: _compiled(mech, inverse_kinematics_branches, options)

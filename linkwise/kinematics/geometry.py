@@ -1,4 +1,4 @@
-"""Which arms have inverse kinematics in closed form: how the axes of six revolute joints lie to each other.
+"""Which arms have closed-form inverse kinematics: classification of the axes of six revolute joints.
 
 Axes that are parallel, or meet, but for small deviations (of a calibrated arm) are taken as if they were; the deviation
 is returned, and iterations correct it."""
@@ -26,7 +26,9 @@ ROUND = 1e-10  # components of axes that are zero or one, parts of the arm's siz
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """The geometry of an arm, by what it deviates from it, and where its joints are in q."""
+    """Geometry of an arm that has closed-form inverse kinematics, its deviation from the ideal geometry, and the
+    positions of its joints in q.
+    """
 
     geometry: ArmGeometry
     deviation: float
@@ -45,6 +47,14 @@ def closed_form(mech: Mechanism, frame: str) -> ClosedForm | None:
 def why_not(mech: Mechanism, frame: str) -> str:
     """The reason why an arm has no closed form."""
     carrying = [mech.bodies[i] for i in mech.tree.path(mech.frame(frame).body)]
+    return _other_joints(mech, carrying) or (
+        "neither do three neighbouring axes at an end meet with two others that meet or are parallel, nor are three "
+        "neighbouring axes parallel with two others that meet or are parallel"
+    )
+
+
+def _other_joints(mech: Mechanism, carrying: list[Body]) -> str:
+    """Why these are not the joints of an arm with a closed form; empty if they are."""
     if mech.loops:
         return "the mechanism has loops"
     for body in carrying:
@@ -52,20 +62,13 @@ def why_not(mech: Mechanism, frame: str) -> str:
             return f"joint {body.joint!r} is not revolute"
     if _mimic(mech, carrying):
         return "joints that carry the frame mimic others, or others them"
-    if len(carrying) != 6:
-        return f"{len(carrying)} joints carry the frame, not six"
-    return (
-        "neither do three neighbouring axes at an end meet with two others that meet or are parallel, nor are three "
-        "neighbouring axes parallel with two others that meet or are parallel"
-    )
+    return f"{len(carrying)} joints carry the frame, not six" if len(carrying) != 6 else ""
 
 
 def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
     carrying = mech.tree.path(mech.frame(frame).body)
     bodies = [mech.bodies[i] for i in carrying]
-    if len(bodies) != 6 or mech.loops or _mimic(mech, bodies):
-        return None
-    if not all(body.kind.hinge for body in bodies):
+    if _other_joints(mech, bodies):
         return None
     pose, axes, points = np.eye(4), [], []
     for body in bodies:
@@ -75,7 +78,7 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
     hand = mech.frame(frame)
     unit = np.array(axes) / np.linalg.norm(axes, axis=1, keepdims=True)
     arm = _Arm(unit, np.array(points), pose @ placed(hand.rotation, hand.position))
-    places = tuple(mech.q_index(body.joint).start for body in bodies)
+    indices = tuple(mech.q_index(body.joint).start for body in bodies)
     candidates = [
         (deviation, kind, backwards)
         for kind in SOLUTIONS
@@ -87,18 +90,18 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
         if _is_solved(geometry):
             deviation = max(deviation, arm.rounding(geometry))
             slack = max(geometry.slack, LOOSE * deviation)
-            return ClosedForm(replace(geometry, slack=slack), deviation, places)
+            return ClosedForm(replace(geometry, slack=slack), deviation, indices)
     return None
 
 
 def _mimic(mech: Mechanism, carrying: list[Body]) -> bool:
-    """Whether one of these joints mimics another, or is mimicked."""
+    """True if one of these joints mimics another or is mimicked."""
     names = {body.joint for body in carrying}
     return any(body.mimic and (body.joint in names or body.mimic.joint in names) for body in mech.bodies)
 
 
 class _Arm:
-    """Axes (6, 3) and points on them (6, 3) at zero, and the hand's pose."""
+    """Joint axes (6, 3), points on them (6, 3), and the pose of the hand, all at zero."""
 
     def __init__(self, axes: np.ndarray, points: np.ndarray, hand: np.ndarray):
         self.axes, self.points, self.hand = axes, points, hand
@@ -158,8 +161,9 @@ class _Arm:
         return float(max(np.abs(hand).max(), np.abs(axes).max()))
 
     def _meeting(self, joints: list[int]) -> tuple[np.ndarray, float]:
-        """The point nearest to axes, by least squares, and its distance from the farthest; infinite if axes that follow
-        each other are parallel."""
+        """The least-squares intersection point of some axes and its largest distance to them; infinite if consecutive
+        axes are parallel.
+        """
         axes, points = self.axes[joints], self.points[joints]
         if (np.linalg.norm(np.cross(axes[:-1], axes[1:]), axis=1) < APART).any():
             return points[0], np.inf
@@ -194,7 +198,7 @@ def _rows(x: np.ndarray) -> tuple[tuple[float, float, float], ...]:
 
 
 def _is_solved(geometry: ArmGeometry) -> bool:
-    """Whether configurations of arms of just this geometry are found again: none is where axes are degenerate."""
+    """Whether the closed form reproduces known configurations of this geometry; false for degenerate axes."""
     rng = np.random.default_rng(0)
     for _ in range(3):
         q = rng.uniform(-3.0, 3.0, 6)

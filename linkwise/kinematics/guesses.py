@@ -1,4 +1,4 @@
-"""Where iterations start: configurations drawn at random once, and of these the nearest to what is to be reached.
+"""Initial guesses: random configurations drawn once, from which the nearest to each target are taken.
 
 Distances are those of the numbers of targets: positions, rotation matrices, directions.  A product of matrices compares
 all targets of a batch with a block of configurations; each attempt takes another block.
@@ -24,14 +24,14 @@ LENGTHS_PER_ROTATION = 0.4  # what differences of axes count in lengths of the m
 
 @dataclass(frozen=True)
 class Guesses:
-    """Blocks of configurations (BLOCKS, BLOCK, nq) with what frames reach there, as float32: it only ranks them."""
+    """Random configurations (BLOCKS, BLOCK, nq) and the frame poses they reach, in float32: they only rank guesses."""
 
     q: np.ndarray
     reached: np.ndarray  # (BLOCKS, n + 1, BLOCK): scaled numbers, and half their squares
     scale: np.ndarray
 
     def any(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """(count, nq): some of them."""
+        """(count, nq): a random selection."""
         return self.q.reshape(BLOCKS * BLOCK, -1)[rng.integers(BLOCKS * BLOCK, size=count)]
 
     def nearest(self, target: np.ndarray, block: int) -> np.ndarray:

@@ -174,8 +174,9 @@ def inverse_kinematics(
 def _solve_in_closed_form(
     mech: Mechanism, targets: Any, guesses: dict[str, Float64Array | None], bounds: np.ndarray, tolerance: float | None
 ) -> InverseKinematics | None:
-    """If an array of poses is all that is given, and formulas reach all of them; else None.  Matrices that are no poses
-    are not reached."""
+    """The closed-form solution; None unless only an array of poses is given and all of them have a solution. Invalid
+    pose matrices have none.
+    """
     alone = plain_poses(targets)
     nearest = None if alone is None else nearest_branch_of(mech, (Goal(alone[0]),))
     if alone is None or nearest is None:
@@ -296,9 +297,8 @@ class _Search:
         self.mech, self.goals, self.target, self.posture, self.bounds = mech, goals, target, posture, bounds
         self.tolerance, self.iterations, self.seed = tolerance, iterations, seed
         self.units = np.array([scales(mech).length, 1.0])  # of distances and angles
-        self.aim = tolerances(mech, tolerance)
-        if mech.loops:
-            self.aim = np.minimum(self.aim, TOLERANCE_OF_LOOPS * self.units)
+        closed = [TOLERANCE_OF_LOOPS * self.units for _ in mech.loops]
+        self.aim = np.min([tolerances(mech, tolerance), *closed], axis=0)
         n = len(target)
         self.q = np.zeros((n, mech.nq))
         self.errors, self.taken, self.attempts = np.full((n, 2), np.inf), np.zeros(n, dtype=int), np.ones(n, dtype=int)
@@ -382,8 +382,9 @@ class _Search:
     def _iterate(
         self, at: np.ndarray, q: np.ndarray, progress: np.ndarray, steps: int, made: np.ndarray | float = 0.0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """q and progress of the targets ``at`` after so many iterations; ``made`` is what they then have made in all.
-        The last of them leave the posture as it is, and end in the targets."""
+        """q and progress of the targets ``at`` after some iterations, of which ``made`` are done in all. The last
+        iterations drop the posture objective, so that they converge to the targets.
+        """
         moved, news = np.empty((len(at), 1, self.mech.nq)), np.empty((len(at), 1, PROGRESS))
         posture = q[:1]
         if self.posture is not None:
@@ -397,8 +398,7 @@ class _Search:
         return moved[:, 0], news[:, 0]
 
     def _keep(self, lanes: Lanes, hopeless: np.ndarray) -> np.ndarray:
-        """Take over what has come to rest in its target, and what ends nearer than others; which lanes' targets are
-        not reached."""
+        """Store lanes that converged or improved on earlier tries; returns which targets remain unreached."""
         resting = (_errors(lanes.progress) <= self.aim).all(axis=-1) & np.isfinite(lanes.error)
         if self.posture is not None:
             hopeless &= ~resting
@@ -466,13 +466,11 @@ class _Search:
 
     def _error_of_alignment(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The error; infinite where loops are closed as mirror images, back to back."""
-        if not self.mech.loops:
-            return error
         aligned = float64_function(self.mech, "loop_alignments")(q) > 0.0
         return np.where(aligned.all(axis=-1), error, np.inf)
 
     def _measure(self) -> None:
-        """The errors of those that have not converged are those before their last step: look again."""
+        """Recompute the errors of lanes that have not converged: the stored ones are from before their last step."""
         missed = np.flatnonzero(~self.reached & np.isfinite(self.error))
         if len(missed):
             news = self._iterate(missed, self.q[missed], np.zeros((len(missed), PROGRESS)), 1)[1]
@@ -497,10 +495,10 @@ def _errors(progress: np.ndarray) -> np.ndarray:
 
 
 def _limits_of_rates(mech: Mechanism, bounds: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
-    """(2, nv): limits of the coordinates whose rates are in v; and which of them have some."""
+    """(2, nv): limits of the coordinates whose rates are entries of v, and the indices of those with a finite limit."""
     limits = np.zeros((2, mech.nv))
-    place = limited_coordinates(mech)
-    for k, at in place.items():
+    coordinates = limited_coordinates(mech)
+    for k, at in coordinates.items():
         limits[:, k] = bounds[:, at]
     finite = np.isfinite(bounds).any(axis=0)
-    return limits, tuple(k for k, at in place.items() if finite[at])
+    return limits, tuple(k for k, at in coordinates.items() if finite[at])

@@ -14,8 +14,9 @@ NEW = np.array([np.inf, 0.0, FALLING, NEAR])  # error, steps, and the bounds of 
 
 
 class Lanes:
-    """Iterations under way: of which target, where they are, what they have done; and of each, in ``notes`` (n, 4), its
-    error, its steps, what the error must fall by in a chunk, and what it must be below."""
+    """Running iterations: target index, state and progress. ``notes`` (n, 4) has the error, the number of steps, the
+    required decrease per chunk, and the bound to reach.
+    """
 
     def __init__(self, at: np.ndarray, q: np.ndarray, progress: np.ndarray | None = None, notes: Any = None):
         self.at, self.q = at, q

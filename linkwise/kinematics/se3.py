@@ -46,11 +46,11 @@ _log_jacobian = Compiled("se3_log_jacobian", partial(quat.of_twists, quat.logari
 
 def pose(rotation: ArrayLike, position: ArrayLike) -> Float64Array:
     """(..., 4, 4): from rotations (..., 3, 3) and positions (..., 3)."""
-    turned, place = checked_rotations("rotation", rotation), real_numbers("position", position)
-    if place.shape[-1:] != (3,):
-        raise MechanismError(f"position must have shape (..., 3), got {place.shape}")
-    made = np.zeros((*np.broadcast_shapes(turned.shape[:-2], place.shape[:-1]), 4, 4))
-    made[..., :3, :3], made[..., :3, 3], made[..., 3, 3] = turned, place, 1.0
+    turned, translation = checked_rotations("rotation", rotation), real_numbers("position", position)
+    if translation.shape[-1:] != (3,):
+        raise MechanismError(f"position must have shape (..., 3), got {translation.shape}")
+    made = np.zeros((*np.broadcast_shapes(turned.shape[:-2], translation.shape[:-1]), 4, 4))
+    made[..., :3, :3], made[..., :3, 3], made[..., 3, 3] = turned, translation, 1.0
     return made
 
 
@@ -100,8 +100,9 @@ def interpolate(first: ArrayLike, last: ArrayLike, share: ArrayLike) -> Float64A
 
 
 def adjoint(pose: ArrayLike) -> Float64Array:
-    """(..., 6, 6): takes twists [omega; v] of a body along the axes, and at the origin, of the second frame to the
-    first; its transpose takes wrenches [moment; force] from the first to the second."""
+    """(..., 6, 6): maps twists [omega; v] of a body from the second frame to the first. Its transpose maps wrenches
+    [moment; force] from the first frame to the second.
+    """
     matrix = _four_by_four(pose)
     turned = matrix[..., :3, :3]
     made = np.zeros((*matrix.shape[:-2], 6, 6))

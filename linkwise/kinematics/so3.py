@@ -59,8 +59,9 @@ def exp(vector: ArrayLike) -> Float64Array:
 
 
 def log(rotation: ArrayLike) -> Float64Array:
-    """(..., 3): the shortest rotation vector of a rotation (..., 3, 3), of length pi at most.  Of half a turn there are
-    two, of which one is given."""
+    """(..., 3): the rotation vector of least length, at most pi, of a rotation (..., 3, 3). A half turn has two; one
+    of them is returned.
+    """
     return _log(checked_rotations("rotation", rotation))
 
 
@@ -72,7 +73,8 @@ def exp_jacobian(vector: ArrayLike) -> Float64Array:
 
 def log_jacobian(rotation: ArrayLike) -> Float64Array:
     """(..., 3, 3): J with log(rotation exp(d)) = log(rotation) + J d for small d, the inverse of ``exp_jacobian``
-    there; of half a turn that of the rotation vector that ``log`` gives."""
+    there. A half turn uses the rotation vector that ``log`` returns.
+    """
     return _log_jacobian(log(rotation))
 
 
@@ -110,7 +112,7 @@ def from_quaternion(quaternion: ArrayLike) -> Float64Array:
 
 
 def to_quaternion(rotation: ArrayLike) -> Float64Array:
-    """(..., 4): a unit quaternion [w, x, y, z] of a rotation; its negative is the other."""
+    """(..., 4): a unit quaternion [w, x, y, z] of a rotation; its negative represents the same rotation."""
     return _to_quaternion(checked_rotations("rotation", rotation))
 
 

@@ -1,5 +1,6 @@
-"""What frames are to reach: poses, positions, rotations, directions, as callers give them and as compiled code takes
-them; and what the centre of mass is to reach."""
+"""Targets of inverse kinematics: poses, positions, rotations and directions of frames, and the centre of mass; parsed
+from arguments and packed for compiled code.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ Goals = tuple[Goal | CenterOfMassGoal, ...]
 
 @dataclass(frozen=True, eq=False)
 class FrameTarget:
-    """Target of one frame: a position, a rotation or a direction, or a position and one of these.
+    """Target of one frame: a position, a rotation, a direction, or a position with a rotation or direction.
 
     position          (..., 3): of the frame's origin in the world
     rotation          (..., 3, 3): its axes as columns, or a ``scipy.spatial.transform.Rotation``
@@ -100,8 +101,8 @@ def goals_and_numbers(mech: Mechanism, targets: Any, mass_center: Any = None) ->
     for frame, target in targets.items():
         goal, parts = _goal(mech, frame, target)
         goals.append(goal)
-        for what, array, core in parts:
-            name = f"{what} of {frame!r}"
+        for label, array, core in parts:
+            name = f"{label} of {frame!r}"
             arrays.append((array, core))
             batches[name] = array.shape[: array.ndim - core]
     if mass_center is not None:
@@ -115,7 +116,7 @@ def goals_and_numbers(mech: Mechanism, targets: Any, mass_center: Any = None) ->
 
 
 def plain_poses(targets: Any) -> tuple[str, Float64Array] | None:
-    """The frame and the poses (..., 4, 4), not looked at, where an array of them is all that is given."""
+    """The frame and the poses (..., 4, 4), unchecked, if the target is a single array of poses; else None."""
     if not (isinstance(targets, Mapping) and len(targets) == 1):
         return None
     ((frame, poses),) = targets.items()
@@ -135,7 +136,7 @@ def goals_and_poses(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], Fl
 
 
 def tolerances(mech: Mechanism, tolerance: float | None) -> Float64Array:
-    """(2,): of distances and of angles to targets; None for ``TOLERANCE`` in units of the mechanism."""
+    """(2,): tolerances of distances and angles; None means ``TOLERANCE`` in units of the mechanism."""
     return TOLERANCE * np.array([scales(mech).length, 1.0]) if tolerance is None else np.full(2, float(tolerance))
 
 
@@ -170,7 +171,7 @@ def numbers_at(mech: Mechanism, goals: Goals, q: np.ndarray) -> Float64Array:
 
 
 def _goal(mech: Mechanism, frame: Any, value: Any) -> tuple[Goal, list[tuple[str, Float64Array, int]]]:
-    """One goal, and its arrays with their names and the number of their own axes."""
+    """One goal, and its arrays with their names and numbers of core axes."""
     if mech.frame(frame).body < 0:
         raise MechanismError(f"the target of {frame!r} cannot be reached: the frame is fixed to the ground")
     target = value if isinstance(value, FrameTarget) else _target_of_array(frame, value)
@@ -228,18 +229,18 @@ def _target_of_array(frame: str, value: Any) -> FrameTarget:
     raise MechanismError(f"the target of {frame!r} must be {FORMS}, got shape {array.shape}{hint}")
 
 
-def _vectors(what: str, value: Any) -> Float64Array:
-    array = real_numbers(what, value)
+def _vectors(label: str, value: Any) -> Float64Array:
+    array = real_numbers(label, value)
     if array.shape[-1:] != (3,):
-        raise MechanismError(f"{what} must have shape (..., 3), got {array.shape}")
+        raise MechanismError(f"{label} must have shape (..., 3), got {array.shape}")
     if not np.isfinite(array).all():
-        raise MechanismError(f"{what} must be finite")
+        raise MechanismError(f"{label} must be finite")
     return array
 
 
-def _units(what: str, value: Any) -> Float64Array:
-    array = _vectors(what, value)
+def _units(label: str, value: Any) -> Float64Array:
+    array = _vectors(label, value)
     length = np.linalg.norm(array, axis=-1, keepdims=True)
     if not (length > 0.0).all():
-        raise MechanismError(f"{what} must not be zero")
+        raise MechanismError(f"{label} must not be zero")
     return array / length

@@ -1,4 +1,4 @@
-"""Whole rotations of revolute joints: where limits leave room for several, the one that is preferred."""
+"""Whole turns of revolute joints: choose among the equivalent angles within limits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ WHOLE = 2.0 * np.pi
 
 
 def wrapped(mech: Mechanism, q: Float64Array, bounds: np.ndarray, preferred: np.ndarray | None) -> Float64Array:
-    """(n, nq): q, its revolute joints rotated by whole rotations to where they are nearest to ``preferred`` (n, nq)
-    within ``bounds`` (2, nq); None for their ``middle``."""
+    """(n, nq): q with revolute joints shifted by whole turns, as near as possible to ``preferred`` (n, nq) within
+    ``bounds`` (2, nq). None prefers the ``middle`` of the bounds.
+    """
     at = _revolute_coordinates(mech)
     angles, (lower, upper) = q[:, at], bounds[:, at]
     if preferred is None:
@@ -28,7 +29,7 @@ def wrapped(mech: Mechanism, q: Float64Array, bounds: np.ndarray, preferred: np.
 
 
 def middle(bounds: np.ndarray) -> np.ndarray:
-    """(n,): of bounds (2, n); zero, as far as they allow, where there is none."""
+    """(n,): centres of bounds (2, n); without finite bounds zero, clipped to the bounds."""
     bounded = np.isfinite(bounds).all(axis=0)
     return np.clip(0.5 * np.where(bounded, bounds, 0.0).sum(axis=0), *bounds)
 

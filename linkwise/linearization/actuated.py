@@ -24,8 +24,9 @@ ACTIVATION = ".activation"  # behind the names of actuators, for their states
 
 
 def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
-    """The mechanism without its contacts, where none of those that act touches: they do nothing near there, and their
-    derivatives take long to compile.  None where one touches, or none acts."""
+    """The mechanism without contacts if no active contact touches: such contacts exert no force nearby, and their
+    derivatives are slow to compile. None if a contact touches or none is active.
+    """
     if not isinstance(mech, Mechanism) or "contact" not in mech.forces.active:
         return None
     (at,) = checked_arrays(mech, q=mech.initial if q is None else state_by_joint(mech, {"q": q})["q"])
@@ -37,8 +38,9 @@ def away_from_contact(mech: Any, q: Any) -> Mechanism | None:
 
 
 def driven(mech: Mechanism, passive: Any, ctrl: Any = None, activation: Any = None) -> Applied | None:
-    """Forces under constant control inputs; None if nothing acts.  Control inputs are zero if left out; activations of
-    filters are then those that their inputs lead to, of integrators zero."""
+    """Forces under constant control inputs; None without force elements. Control inputs default to zero; activations
+    of filters to their steady state, of integrators to zero.
+    """
     if passive is not None and not isinstance(passive, Passive):
         raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
     elements = resolved(mech, passive, implicit_step=0.0)
@@ -117,8 +119,9 @@ class Model(NamedTuple):
 
 
 def extended(model: Model, acting: Applied | None, inputs: Inputs, q: np.ndarray, v: np.ndarray) -> Model:
-    """The model with activations as states, and its inputs; ``model`` is driven by all joint forces, what depends on q
-    and v being in it."""
+    """The model with activations as states and its inputs. ``model`` is driven by all joint forces and contains the
+    forces that depend on q and v.
+    """
     a, b, drift, tangent = model
     if acting is None or not acting.elements.n_ctrl:
         return model._replace(b=b @ inputs.forces)

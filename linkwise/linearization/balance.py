@@ -25,7 +25,7 @@ STRAYED = 3.0  # times the distance that is asked for: how far a search may go o
 
 
 class Search(NamedTuple):
-    """The unknowns of a search, and its units.
+    """The unknowns of an equilibrium search and their units.
 
     free        (n,): indices in v of what may move; ``hold`` names the joints that may not
     energy      to compare with; forces are in units of this energy per unit step
@@ -55,7 +55,7 @@ class Search(NamedTuple):
         tolerance: float,
         within: np.ndarray | float = np.inf,
     ) -> Search:
-        """A search that starts at ``at``, in the units of its mechanism."""
+        """A search that starts at ``at``, in the mechanism's units."""
         mech = at.mech
         rows = sizes(mech).rows
         limits = np.broadcast_to(np.asarray(within, dtype=float), (mech.nv,))
@@ -79,7 +79,7 @@ class Search(NamedTuple):
         return float(np.abs(self.way(at) / self.within).max(initial=0.0))
 
     def strayed(self, at: State) -> bool:
-        """Whether it is so far away that the search will most likely not come back."""
+        """Whether the iteration has moved so far away that it will hardly converge."""
         return self.is_bounded and self.share(at) > STRAYED
 
     def joint_forces(self, forces: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ class Search(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """How far a configuration is from balance; forces in units of ``search.energy`` per unit step."""
+    """Unbalanced forces of a configuration, in units of ``search.energy`` per unit step."""
 
     at: State
     search: Search
@@ -118,7 +118,7 @@ class Balance(NamedTuple):
 
 
 def balance(at: State, search: Search, multipliers: np.ndarray | None = None) -> Balance:
-    """The balance at ``at``; without multipliers, with those that leave the least unbalanced."""
+    """The balance at ``at``; multipliers default to those that leave the least unbalanced force."""
     forces = (bias_force(at) - applied_force(at)) * (search.units / search.energy)
     jacobian = search.rows[:, None] * closable_jacobian(at.mech, at.q) * search.units
     if multipliers is None:

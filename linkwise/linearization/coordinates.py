@@ -28,32 +28,33 @@ def coordinate_names(mech: Mechanism) -> tuple[str, ...]:
     return mech.coordinates.names("v")
 
 
-def named_rows(mech: Mechanism, names: Sequence[str], what: str) -> tuple[tuple[str, ...], Float64Array]:
-    """Names, and rows (k, nv) that give their velocities from v, of joints with all their coordinates and of single
-    coordinates, ``joint[k]`` or as in ``v_names``.  The row of a mimic joint is its ratio times that of the joint it
-    mimics."""
+def named_rows(mech: Mechanism, names: Sequence[str], label: str) -> tuple[tuple[str, ...], Float64Array]:
+    """Coordinate names, and rows (k, nv) that map v to their velocities. A joint name stands for all its coordinates;
+    single coordinates are ``joint[k]`` or entries of ``v_names``. The row of a mimic joint is its ratio times the row
+    of its leader.
+    """
     names = names_of(names)
     names_of_rows: list[str] = []
     rows: list[Float64Array] = []
     known, units = coordinate_names(mech), np.eye(mech.nv)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"{what} names joints by strings, got {name!r}")
+            raise TypeError(f"{label} names joints by strings, got {name!r}")
         single = re.fullmatch(r"(.+)\[\d+\]", name)
         if name in mech.joint_names:
             place_of_joint = mech.coordinates.place(name)
             single_name = place_of_joint.v_index.stop - place_of_joint.v_index.start == 1
             names_of_rows += [name] if single_name else known[place_of_joint.v_index]
             rows += list(place_of_joint.ratio * units[place_of_joint.v_index])
-        elif (place := mech.coordinates.index("v", name)) is not None:
-            names_of_rows.append(known[place])
-            rows.append(units[place])
+        elif (index := mech.coordinates.index("v", name)) is not None:
+            names_of_rows.append(known[index])
+            rows.append(units[index])
         elif single and single[1] in mech.joint_names:
-            raise MechanismError(f"{what} names {name!r}: " + did_you_mean(name, known))
+            raise MechanismError(f"{label} names {name!r}: " + did_you_mean(name, known))
         else:
             mech.v_index(name)  # says what is wrong with it
     if len(set(names_of_rows)) < len(names_of_rows):
-        raise MechanismError(f"{what} names a coordinate twice: {', '.join(map(repr, names))}")
+        raise MechanismError(f"{label} names a coordinate twice: {', '.join(map(repr, names))}")
     return tuple(names_of_rows), np.array(rows).reshape(len(rows), mech.nv)
 
 
@@ -92,7 +93,7 @@ def independent_by(mech: Mechanism, svd: Decomposition, wanted: Any) -> Independ
 
 
 def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names and R."""
+    """Names of the independent coordinates, and the matrix R (p, nv) of their velocities."""
     known = coordinate_names(mech)
     meant = _coordinates_of_file(mech, null) if wanted is None else None
     if meant is not None:
@@ -158,6 +159,6 @@ def _suggestion(mech: Mechanism, null: np.ndarray) -> str:
     return ", ".join(repr(known[i]) for i in _partition(_dimensionless(mech, null)))
 
 
-def counted(count: int, what: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Such as "1 degree", "2 degrees"."""
-    return f"{count} {what}" + "s" * (count != 1)
+    return f"{count} {noun}" + "s" * (count != 1)

@@ -16,8 +16,9 @@ FLAT = 1e-12  # relative to the largest curvature: one below is none
 
 
 def has_potential(at: State, search: Search) -> bool:
-    """Whether all that acts derives from an energy: not wrenches that rotate with their links, nor constant forces on
-    spherical and floating joints, nor actuators."""
+    """Whether all applied forces derive from a potential. Wrenches that rotate with their links, constant forces on
+    spherical and floating joints, and actuators do not.
+    """
     if at.wrenches is not None and at.wrenches.any() or not getattr(at.passive, "has_potential", True):
         return False
     rotating = [at.mech.v_index(body.joint) for body in at.mech.bodies if not body.kind.rates_are_velocities]
@@ -34,7 +35,7 @@ def _energy(at: State, search: Search, origin: np.ndarray) -> float:
 
 
 def descent(at: State, search: Search, max_steps: int) -> list[Balance]:
-    """The way down to a minimum, which it reaches where there is one: every step lowers the energy.
+    """A path of decreasing energy to a minimum; every step lowers the energy.
 
     Steps are those of a trust region: they lead to the lowest point, no further than a radius, of the energy to second
     order on the closed mechanism, whose curvature is exact.  A saddle or a maximum is left along its lowest curvature.
@@ -68,7 +69,7 @@ def descent(at: State, search: Search, max_steps: int) -> list[Balance]:
 
 
 def drop(way: Sequence[Balance]) -> float:
-    """How much energy a way down has given off."""
+    """Energy lost along a path."""
     first, last = way[0].at, way[-1].at
     search = way[0].search
     return search.energy * (_energy(first, search, first.q) - _energy(last, search, first.q))

@@ -40,8 +40,9 @@ NEARBY = 0.1  # radians, or of the mechanism's length: what is so near is taken 
 
 
 class EquilibriumError(MechanismError):
-    """No equilibrium was found.  ``joint`` names the worst coordinate, ``residual`` is its unbalanced force, ``q`` is
-    where the search ended."""
+    """No equilibrium was found. ``joint`` names the worst coordinate, ``residual`` is its unbalanced force, ``q`` is
+    the last configuration.
+    """
 
     def __init__(self, message: str, joint: str, residual: float, q: Float64Array):
         super().__init__(message)
@@ -139,8 +140,8 @@ def find_equilibrium(
     held = moved_by(mech, hold, "hold")
     if solve_for != "q":
         if len(held) or stable or within is not None:
-            what = "hold" if len(held) else "stable" if stable else "within"
-            raise MechanismError(f"{what} is for solve_for='q': a given configuration stays where it is altogether")
+            argument = "hold" if len(held) else "stable" if stable else "within"
+            raise MechanismError(f"{argument} is for solve_for='q': a given configuration stays where it is altogether")
         if solve_for == "tau":
             return _holding(at, actuated, tolerance)
         if actuated is not None or ctrl is not None or activation is not None:
@@ -172,7 +173,7 @@ def _furthest(mech: Mechanism, within: Any) -> np.ndarray | float:
 
 
 def _stands(mech: Mechanism) -> bool:
-    """Whether something touches something, or loops hold links of a floating base to the ground."""
+    """Whether shapes are in contact, or constraints hold links of a floating base to the ground."""
     if any(mech.forces.acts("contact", pair.name) for pair in mech.contact_pairs):
         return True
     for loop in (constraint for constraint in mech.loops if isinstance(constraint, Loop)):
@@ -218,17 +219,17 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     nearest = min(balances, key=lambda balance: search.distance(balance.at), default=None)
     if nearest is not None and search.share(nearest.at) <= 1.0:
         return nearest
-    ways = "; ".join(dict.fromkeys(way for way, _ in tried))
+    attempts = "; ".join(dict.fromkeys(way for way, _ in tried))
     if nearest is not None:
-        raise _too_far(nearest, stable, ways)
+        raise _too_far(nearest, stable, attempts)
     best = min((here for _, here in tried), key=lambda balance: balance.size)
     if best.size <= search.tolerance:
-        raise _saddle(best, ways)
+        raise _saddle(best, attempts)
     near = "" if not search.is_bounded else f" within {_few(search.within)} (rad, m)"
     raise _unbalanced(
         best,
         f"no {'stable ' * stable}equilibrium of mechanism {at.mech.name!r} was found from this guess{near}",
-        f"tried were {ways}: start nearer to one, hold joints that forces drive on and on, or balance those forces "
+        f"tried were {attempts}: start nearer to one, hold joints that forces drive on and on, or balance those forces "
         "(solve_for='tau' finds forces that hold the guess)",
     )
 
@@ -289,9 +290,9 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     each = search.energy / (np.abs(driving) @ velocity_units(mech))  # unit forces of the actuated joints
     by_forces = null.T @ (search.units[:, None] * driving.T * each / search.energy)
     forces = at.tau + driving.T @ (each * decompose(by_forces).solve(null.T @ loose.forces))
-    places = np.abs(driving).argmax(axis=1)
-    if mixes_units(mech, places):
-        warn_of_mixed_units(mech, by_forces, places, actuated)
+    coordinates = np.abs(driving).argmax(axis=1)
+    if mixes_units(mech, coordinates):
+        warn_of_mixed_units(mech, by_forces, coordinates, actuated)
     held = balance(at._replace(tau=forces), search)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "no joints"
@@ -303,16 +304,16 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     return _result(held)
 
 
-def _unbalanced(here: Balance, what: str, remedy: str) -> EquilibriumError:
+def _unbalanced(here: Balance, headline: str, remedy: str) -> EquilibriumError:
     free = here.search.free
     worst = int(free[np.argmax(np.abs(here.forces[free]))])
     joint, residual = coordinate_names(here.at.mech)[worst], float(abs(here.search.joint_forces(here.forces)[worst]))
     return EquilibriumError(
-        f"{what}: {joint!r} keeps an unbalanced force of {residual:.3g}; {remedy}", joint, residual, here.at.q
+        f"{headline}: {joint!r} keeps an unbalanced force of {residual:.3g}; {remedy}", joint, residual, here.at.q
     )
 
 
-def _saddle(here: Balance, ways: str) -> EquilibriumError:
+def _saddle(here: Balance, attempts: str) -> EquilibriumError:
     mech = here.at.mech
     dofs = here.dofs
     curvature = dofs.T @ stiffness(here) @ dofs
@@ -320,21 +321,21 @@ def _saddle(here: Balance, ways: str) -> EquilibriumError:
     joint = coordinate_names(mech)[int(np.argmax(np.abs(falling)))]
     return EquilibriumError(
         f"no stable equilibrium of mechanism {mech.name!r} was found from this guess: that at which the search ended "
-        f"falls over, {joint!r} the most; tried were {ways}.  Start nearer to one, or leave stable=True out",
+        f"falls over, {joint!r} the most; tried were {attempts}.  Start nearer to one, or leave stable=True out",
         joint,
         0.0,
         here.at.q,
     )
 
 
-def _too_far(here: Balance, stable: bool, ways: str) -> EquilibriumError:
+def _too_far(here: Balance, stable: bool, attempts: str) -> EquilibriumError:
     mech, search = here.at.mech, here.search
     way = np.abs(search.way(here.at))
     worst = int(np.argmax(way / search.within))
     joint, distance = coordinate_names(mech)[worst], float(way[worst])
     return EquilibriumError(
         f"no {'stable ' * stable}equilibrium of mechanism {mech.name!r} is near this guess: that which was found has "
-        f"{joint!r} {distance:.3g} (rad, m) away, more than within={search.within[worst]:.3g}; tried were {ways}.  "
+        f"{joint!r} {distance:.3g} (rad, m) away, more than within={search.within[worst]:.3g}; tried were {attempts}.  "
         "Start nearer to one, let actuators or joint forces hold it (solve_for='tau' finds those that hold the guess), "
         f"or give within={_rounded_up(distance):g} to accept it",
         joint,
@@ -350,7 +351,7 @@ def _rounded_up(x: float) -> float:
 
 
 def _result(here: Balance) -> Equilibrium:
-    """The equilibrium with its stiffness and stability; held joints have the forces they need."""
+    """The equilibrium with its stiffness and stability, and the forces that locked joints need."""
     at, search = here.at, here.search
     along, mass = (here.dofs.T @ matrix @ here.dofs for matrix in (stiffness(here), inertia(here)))
     dofs = here.dofs
@@ -373,14 +374,15 @@ def _result(here: Balance) -> Equilibrium:
 
 
 def _is_singular(here: Balance) -> bool:
-    """Whether loops constrain less than they do nearby."""
+    """Whether the constraint Jacobian has a smaller rank than nearby."""
     mech = here.at.mech
     return bool(decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
 
 
 def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
-    """Whether all squared frequencies are positive (Lagrange and Dirichlet); None if the smallest vanish.  Matrices are
-    dimensionless, along the degrees of freedom."""
+    """Whether all squared frequencies are positive (Lagrange and Dirichlet); None if the smallest is zero to rounding.
+    The matrices are dimensionless, in independent coordinates.
+    """
     if not len(stiffness):
         return True
     if np.abs(stiffness).max() <= NEUTRAL:

@@ -51,7 +51,7 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
 
 
 def _inside(mech: Mechanism) -> np.ndarray:
-    """Inputs within their ranges, where forces change with them: zero if it is inside."""
+    """Control inputs clipped to the ranges in which they change forces; zero if it is inside."""
     return np.array([_middle(low, high) for low, high in mech.forces.ctrl_range.tolist()])
 
 

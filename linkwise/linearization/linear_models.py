@@ -151,7 +151,7 @@ def rate_jacobian(
 def _empty_model(
     mech: Mechanism, batch: tuple[int, ...], independent: Any, inputs: Any, outputs: Any, form: str
 ) -> StateSpace:
-    """The model of a batch without states: that of some state, its arrays without elements."""
+    """The model of an empty batch: the matrices of an arbitrary state, with zero rows."""
     chosen = "null_space" if np.ndim(independent) > 2 else independent  # one choice per state: there is none
     sample = linearize(mech, _regular(mech), None, None, chosen, inputs, outputs, form=form)
     empty: dict[str, Any] = {
@@ -161,15 +161,15 @@ def _empty_model(
 
 
 def _regular(mech: Mechanism) -> np.ndarray:
-    """(nq,): a configuration with closed loops and as many degrees of freedom as its neighbours have."""
+    """(nq,): an assembled configuration with the usual number of degrees of freedom."""
     rng = np.random.default_rng(0)
     guesses = [
         integrate(mech, neutral(mech), 0.1 * scales(mech).of_v * rng.normal(size=mech.nv), 1.0),
         *(random_state(mech, rng, GUESSES)[0] * scales(mech).of_q),
     ]
-    for guess in guesses if mech.loops else guesses[:1]:
+    for guess in guesses:
         try:
-            q = assemble(mech, guess, tries=1) if mech.loops else guess
+            q = assemble(mech, guess, tries=1)
         except AssemblyError:
             continue
         if mech.nv - degrees_of_freedom(mech, q) == generic_rank(mech, q):
@@ -229,7 +229,7 @@ def _outputs(
 
 
 def _suggest_rate(mech: Mechanism, name: str) -> None:
-    """Refuse a joint with something else than ".rate" behind its name, and say that this is what there is."""
+    """Refuse a joint name with a suffix other than ".rate", and suggest ".rate"."""
     joint, dot, tail = name.rpartition(".")
     if (
         dot

@@ -32,8 +32,9 @@ _ARRAY, _FLOAT64 = np.ndarray, np.dtype("float64")
 
 
 class LocalForm(NamedTuple):
-    """A model in the independent coordinates, driven by all joint forces; see ``StateSpace``.  Names and rows are those
-    of positions; of velocities, too, where these are others."""
+    """A linear model in independent coordinates, driven by all joint forces; see ``StateSpace``. Names and rows belong
+    to positions, and to velocities where these have names of their own.
+    """
 
     names: tuple[str, ...]
     rows: np.ndarray
@@ -72,7 +73,7 @@ def _reference(at: State, wanted: Any) -> LocalForm:
 
 
 def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
-    """The local form by kernels; None where there are none, or some state cannot be relied on."""
+    """The local form by compiled kernels; None if there is no kernel or its status is not good for some state."""
     if not compiled_dofs(at.mech):
         return None
     chosen = _choice(at.mech, at.q, wanted)
@@ -97,8 +98,9 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
 
 
 def _choice(mech: Mechanism, q: np.ndarray, wanted: Any) -> tuple[tuple[str, ...], np.ndarray] | None:
-    """Names and R (p, nv) of the chosen coordinates; None for those of the null space, and for wrong ones, about which
-    the reference raises."""
+    """Names and R (p, nv) of the chosen coordinates. None for null-space coordinates and for invalid choices, which
+    the reference implementation refuses.
+    """
     if wanted is None and mech.metadata.independent_joints:
         wanted = mech.metadata.independent_joints
     if wanted is None or (isinstance(wanted, str) and wanted == "partitioning"):
@@ -240,8 +242,7 @@ def _model(fields: dict[str, Any]) -> StateSpace:
 
 
 def _is_plain(mech: Any) -> bool:
-    """Whether nothing is to be looked at but the kernel's results: no quaternions, no coordinates that a file names, no
-    elements that act."""
+    """Whether the kernel's results suffice: no quaternions, no coordinates named by a file, no force elements."""
     plain = (
         isinstance(mech, Mechanism) and mech.coordinates.rates_are_velocities and not mech.metadata.independent_joints
     )
@@ -249,7 +250,7 @@ def _is_plain(mech: Any) -> bool:
 
 
 class _Partition(NamedTuple):
-    """Coordinates chosen by pivoting, and what all models of one state in them share."""
+    """Coordinates chosen by pivoting, and the data that all models of one state in them share."""
 
     names: tuple[str, ...]
     rows: np.ndarray
@@ -289,5 +290,5 @@ def _partition_of_columns(mech: Mechanism, places: list[int]) -> _Partition:
 
 
 def _broadcast(batch: tuple[int, ...], x: np.ndarray) -> np.ndarray:
-    """``numpy.broadcast_to``, in a tenth of its time."""
+    """``numpy.broadcast_to``, ten times faster."""
     return np.ndarray((*batch, *x.shape), _FLOAT64, x, 0, (*(0,) * len(batch), *x.strides))

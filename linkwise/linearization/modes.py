@@ -1,4 +1,4 @@
-"""Natural motions of a linear model: eigenvalues and shapes, computed in the coordinates that its inertia asks for.
+"""Natural modes of a linear model: eigenvalues and shapes, computed in coordinates scaled by its inertia.
 
 Joint coordinates mix units and sizes: the wrist of an arm has a thousandth of the inertia of its shoulder.  Library
 routines balance such matrices, and let round-off in entries that should be zero decide how; eigenvectors then are lost.
@@ -22,7 +22,8 @@ SYMMETRIC = 1e-12  # relative: how far a stiffness may be from symmetric to coun
 
 
 class Modes(NamedTuple):
-    """Modes of a linear model, slowest first; of a pair of conjugate ones that with the positive imaginary part.
+    """Modes of a linear model, slowest first. A pair of conjugate modes is listed once, with the positive imaginary
+    part.
 
     eigenvalues      (k,) complex: motion as exp(eigenvalue t); exactly zero along displacements with less than 1e-13 of
                      the largest stiffness per unit of inertia (3e-7 of the largest frequency), which is round-off
@@ -93,8 +94,8 @@ def modes_of(
     order = np.lexsort((values.real, frequencies))
     values, shapes, frequencies = values[order], shapes[:, order], frequencies[order]
     ratios = np.divide(-values.real, frequencies, out=np.full(len(values), np.nan), where=frequencies > 0.0)
-    places = np.abs(shapes / joints[:, None]).argmax(axis=0)[None] if shapes.size else None
-    largest = shapes if places is None else np.take_along_axis(shapes, places, axis=0)
+    strongest = np.abs(shapes / joints[:, None]).argmax(axis=0)[None] if shapes.size else None
+    largest = shapes if strongest is None else np.take_along_axis(shapes, strongest, axis=0)
     shapes = np.divide(shapes, largest, out=np.zeros_like(shapes), where=largest != 0.0)
     return Modes(np.asarray(values, dtype=complex), frequencies, ratios, shapes, names)
 
@@ -140,7 +141,7 @@ def _eigen_of_states(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _factor(mass: np.ndarray) -> np.ndarray:
-    """L of M = L L*; roots of the diagonal where M is not that of a real mechanism."""
+    """L of M = L L*; the roots of the diagonal if M is not positive definite."""
     try:
         return np.linalg.cholesky(mass)
     except np.linalg.LinAlgError:
@@ -156,8 +157,9 @@ def _congruent(block: np.ndarray, mass: np.ndarray, factor: np.ndarray) -> np.nd
 
 
 def _eigen(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues and eigenvectors of a matrix, without balancing; exact zeros, once for every vector of a basis of
-    what the matrix maps to nothing.  The others are those of the matrix on what is left."""
+    """Eigenvalues and eigenvectors of a matrix, without balancing. Zero eigenvalues are exact, one per basis vector of
+    the null space; the others are those of the rest of the matrix.
+    """
     null, space = _vanishing(matrix, weights)
     rest = scipy.linalg.qr(space)[0][:, space.shape[1] :]
     inner = rest.T @ matrix @ rest

@@ -28,7 +28,7 @@ NO_INERTIA = 1e-9  # relative to the largest: what moves without inertia has thi
 
 
 def relaxed(at: State, search: Search, max_steps: int, leave_saddles: bool) -> Balance:
-    """Where the way ends, or has come to after ``max_steps``, or when it leaves what is near.
+    """The end of the relaxation: an equilibrium, the state after ``max_steps``, or the last state near the start.
 
     leave_saddles   whether to go on from an equilibrium that is not stable, along its lowest curvature
     """
@@ -75,7 +75,7 @@ def _inertia(here: Balance, dofs: np.ndarray) -> np.ndarray:
 
 
 def _lowest(curvature: np.ndarray, inertia: np.ndarray) -> tuple[float, np.ndarray]:
-    """The lowest curvature by inertia, and its direction (p,)."""
+    """The smallest curvature relative to the inertia, and its direction (p,)."""
     lower = np.linalg.inv(np.linalg.cholesky(inertia))
     values, vectors = np.linalg.eigh(lower @ (0.5 * (curvature + curvature.T)) @ lower.T)
     return float(values[0]), lower.T @ vectors[:, 0]

@@ -35,7 +35,7 @@ class Discrete(NamedTuple):
 
 
 class Dimensionless(NamedTuple):
-    """A model in its own units: thresholds on its numbers have none.
+    """A linear model in its own units, for thresholds without units.
 
     A (..., n, n), B (..., n, k), drift (..., n)
     states   (..., n): units of the states: radians or the mechanism's length, for velocities times ``rate``
@@ -98,11 +98,11 @@ class StateSpace:
 
     @property
     def is_equilibrium(self) -> bool:
-        """Whether the mechanism stays where it is, but for round-off (every state of a batch)."""
+        """Whether the mechanism stays at rest there, up to round-off, in every state of a batch."""
         return float(np.abs(self.dimensionless().drift).max(initial=0.0)) <= AT_REST
 
     def dimensionless(self) -> Dimensionless:
-        """The model in its own units, in which its numbers do not depend on metres, kilograms and seconds."""
+        """The model in its own units: its numbers do not depend on metres, kilograms and seconds."""
         states, rate = self._units()
         a = self.A * states[..., None, :] / (states * rate)[..., None]
         b, drift = self.B / (states * rate)[..., None], self.drift / (states * rate)
@@ -253,9 +253,9 @@ class StateSpace:
 
     _repr_mimebundle_ = mimebundle
 
-    def _require_one(self, what: str) -> None:
+    def _require_one(self, request: str) -> None:
         if self.A.ndim > 2:
-            raise MechanismError(f"{what} takes one state; this model has the batch shape {self.A.shape[:-2]}")
+            raise MechanismError(f"{request} takes one state; this model has the batch shape {self.A.shape[:-2]}")
 
 
 def _column(head: str, cells: list[str]) -> list[str]:

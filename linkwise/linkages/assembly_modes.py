@@ -62,7 +62,7 @@ class Sheet:
     ):
         self.family, self.slack, self.mech = made, slack, made.mech
         self.pair = (pair[0].dimensionless(made.units), pair[1].dimensionless(made.units))
-        self.units = np.array([one.unit(made.units) for one in pair])
+        self.units = np.array([coordinate.unit(made.units) for coordinate in pair])
         self.lines = (first / self.units[0], second / self.units[1])
         self.whole = family(made.mech, start, ())
         self.pinned = replace(made, held=(*made.held, *self.pair), rank=made.rank + 2)
@@ -95,9 +95,9 @@ class Sheet:
         smallest = QUICK
         while True:
             sources, axis, sense = self._frontier()
-            ways = list(zip(sources.tolist(), axis.tolist(), sense.tolist(), strict=True))
-            fresh = [k for k, way in enumerate(ways) if self._tried.get(way, 1.0) > smallest]
-            self._tried.update(dict.fromkeys([ways[k] for k in fresh], smallest))
+            exits = list(zip(sources.tolist(), axis.tolist(), sense.tolist(), strict=True))
+            fresh = [k for k, way in enumerate(exits) if self._tried.get(way, 1.0) > smallest]
+            self._tried.update(dict.fromkeys([exits[k] for k in fresh], smallest))
             if not fresh:
                 if smallest == CAREFUL:
                     return
@@ -110,14 +110,14 @@ class Sheet:
 
     def _frontier(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Reached nodes with a neighbour on the grid that is not reached: their numbers, axis and sense."""
-        found = []
+        border = []
         for axis, sense in NEIGHBOURS:
             there = self.node + sense * np.eye(2, dtype=int)[axis]
             inside = ((there >= 0) & (there < self.number.shape)).all(axis=-1)
             clipped = np.clip(there, 0, np.array(self.number.shape) - 1)
             sources = np.flatnonzero(inside & (self.number[clipped[:, 0], clipped[:, 1]] < 0))
-            found.append(np.stack([sources, np.full(len(sources), axis), np.full(len(sources), sense)]))
-        sources, axis, sense = np.concatenate(found, axis=1)
+            border.append(np.stack([sources, np.full(len(sources), axis), np.full(len(sources), sense)]))
+        sources, axis, sense = np.concatenate(border, axis=1)
         return sources, axis, sense
 
     def _reach(self, sources: np.ndarray, axis: np.ndarray, sense: np.ndarray, smallest: float) -> None:
@@ -146,9 +146,10 @@ class Sheet:
         smallest: float,
         met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """From q (n, nq) with the coordinates ``start`` (n, 2) towards ``goal`` (n, 2), in straight lines: the
-        configurations reached, and which part (n,) of the way.  What is met between is added to ``met``: which of them,
-        parts of the way, configurations."""
+        """Continue from q (n, nq) in straight lines from the coordinates ``start`` (n, 2) to ``goal`` (n, 2). Returns
+        the configurations reached and the completed fraction (n,). Intermediate points are appended to ``met``:
+        index, fraction, configuration.
+        """
         q, done, pace = q.copy(), np.zeros(len(q)), np.ones(len(q))
         moves = np.zeros(len(q))  # the size of the motion that was tried last
         while True:
@@ -169,8 +170,8 @@ class Sheet:
     def _moved(
         self, q: np.ndarray, change: np.ndarray, values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Configurations with the coordinates at ``values``, ``change`` away from those of q; whether they are
-        certainly of the same assembly mode; and the sizes of the motions that the tangents at q promise.
+        """Configurations with the coordinates at ``values``, ``change`` away from those of q, whether they are
+        certainly in the same assembly mode, and the step sizes that the tangents at q predict.
 
         A step is taken where the trapezoidal rule integrates it: where the motions at both ends, which are known from
         the constraints there, add up to the way between.  It is short then, compared with the radius of curvature, and
@@ -192,8 +193,8 @@ class Sheet:
     def _same_signs(
         self, u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, q: np.ndarray, there: np.ndarray
     ) -> np.ndarray:
-        """(n,): whether neighbours q and ``there`` are on the same side of positions in which the coordinates turn
-        back; u and v are the singular vectors of all constraints at q, ``jacobian`` is theirs at ``there``.
+        """(n,): whether neighbours q and ``there`` are on the same side of turning points of the coordinates. u and v
+        are singular vectors of all constraints at q; ``jacobian`` is evaluated at ``there``.
 
         The determinant of all constraints changes its sign in such positions.  It does, too, where loops become
         dependent and their own changes its sign: there the coordinates go on.  Beside such a position the motions that
@@ -219,12 +220,13 @@ class Sheet:
         return np.concatenate([held, values], axis=-1)
 
     def _independent_rows(self, start: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """(..., nq) -> (..., dof, nv): rates of the two coordinates and of those that are held, as many of the latter
-        as determine all motions together with the former."""
+        """A function (..., nq) -> (..., dof, nv): rates of the two grid coordinates and of enough locked coordinates
+        to determine all motions.
+        """
         joints = np.eye(self.mech.nv)[~self.family.free]
 
         def rows(q: np.ndarray) -> np.ndarray:
-            named = [one.rows(q)[..., None, :] for one in (*self.pair, *self.family.held)]
+            named = [measure.rows(q)[..., None, :] for measure in (*self.pair, *self.family.held)]
             return np.concatenate([*named, np.broadcast_to(joints, (*q.shape[:-1], *joints.shape))], axis=-2)
 
         left, kept = rows(start) @ self.whole.basis(start), [0, 1]
@@ -237,21 +239,22 @@ class Sheet:
 
     def coordinates(self, q: np.ndarray) -> np.ndarray:
         """(..., 2): the two coordinates, dimensionless."""
-        return np.stack([one.value(q) for one in self.pair], axis=-1)
+        return np.stack([measure.value(q) for measure in self.pair], axis=-1)
 
     def at_node(self, node: np.ndarray) -> np.ndarray:
         """(n, 2): the coordinates of nodes (n, 2), dimensionless."""
         return np.stack([line[node[:, axis]] for axis, line in enumerate(self.lines)], axis=-1)
 
     def on_grid(self, values: np.ndarray) -> np.ndarray:
-        """(n1, n2, ...): values (n, ...) of the nodes, NaN at those that are not reached."""
-        found = np.full((*self.number.shape, *values.shape[1:]), np.nan)
-        found[self.node[:, 0], self.node[:, 1]] = values
-        return found
+        """(n1, n2, ...): node values (n, ...) on the grid, NaN where the assembly mode does not reach."""
+        grid = np.full((*self.number.shape, *values.shape[1:]), np.nan)
+        grid[self.node[:, 0], self.node[:, 1]] = values
+        return grid
 
     def oriented(self, q: np.ndarray) -> np.ndarray:
-        """(..., nv, dof): a basis of the motions that the loops allow, turned like those of the two coordinates and of
-        what is held: these determine all motions wherever the sheet does not end."""
+        """(..., nv, dof): a null-space basis of the loops, oriented by the two grid coordinates and the locked ones,
+        which determine all motions inside the sheet.
+        """
         bases = self.whole.basis(q)
         bases[..., 0] *= np.where(np.linalg.det(self._still(q) @ bases) < 0.0, -1.0, 1.0)[..., None]
         return bases
@@ -267,12 +270,14 @@ class Sheet:
             edges += [(axis, int(i), int(j)) for i, j in both]
         segments = self._segments(*np.concatenate(nodes).T)
         joined = np.unique(segments.edge)
-        place = np.full(len(edges), -1)
-        place[joined] = np.arange(len(joined))
-        return segments._replace(edge=place[segments.edge]), [edges[k] for k in joined.tolist()]
+        renumbered = np.full(len(edges), -1)
+        renumbered[joined] = np.arange(len(joined))
+        return segments._replace(edge=renumbered[segments.edge]), [edges[k] for k in joined.tolist()]
 
     def _segments(self, low: np.ndarray, high: np.ndarray) -> Segments:
-        """Of the edges between nodes low (n,) and high (n,); none of those along which the mechanism gets elsewhere."""
+        """Segments of the edges between nodes low (n,) and high (n,), without edges along which the mechanism changes
+        its assembly mode.
+        """
         start, goal = self.at_node(self.node[low]), self.at_node(self.node[high])
         met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.arange(len(low)), np.zeros(len(low)), self.q[low])]
         there, done = self._advance(self.q[low], start, goal, CAREFUL, met)
@@ -286,8 +291,9 @@ class Sheet:
         return Segments(edge[within], share[pairs], q[pairs])
 
     def between(self, edges: list[Edge], segments: Segments) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """The configurations on segments of the edges: of those numbered ``which`` (k,) at the shares (k,); NaN where
-        loops cannot be closed."""
+        """A function of edge numbers (k,) and fractions (k,) that returns configurations on the edges; NaN where the
+        loops do not close.
+        """
         way = self.family.shortest(segments.q[:, 0], segments.q[:, 1])
         axis, *lower = np.array(edges, dtype=int).reshape(-1, 3)[segments.edge].T
         lower_node = np.stack(lower, axis=-1)
@@ -306,8 +312,9 @@ class Sheet:
     # Where it ends -------------------------------------------------------------------------------------------------
 
     def ends(self) -> tuple[list[Edge], np.ndarray, np.ndarray]:
-        """Edges with one end reached, the configurations (n, nq) as far as they can be followed from there, and whether
-        a limit of a joint (n,) stops them."""
+        """Edges with only one reachable end, the last configurations (n, nq) on them, and whether a joint limit stops
+        them (n,).
+        """
         sources, axis, sense = self._frontier()
         nodes = self.node[sources]
         corners = np.minimum(nodes, nodes + sense[:, None] * np.eye(2, dtype=int)[axis])
@@ -315,9 +322,9 @@ class Sheet:
         q, at_limit = np.zeros((len(sources), self.mech.nq)), np.zeros(len(sources), dtype=bool)
         for k in (0, 1):
             for way in (-1, 1):
-                own = np.flatnonzero((axis == k) & (sense == way))
-                if len(own):
-                    q[own] = self._turning_back(sources[own], k, way)
+                chosen = np.flatnonzero((axis == k) & (sense == way))
+                if len(chosen):
+                    q[chosen] = self._turning_back(sources[chosen], k, way)
         if self.slack is not None and len(sources):
             beyond = np.flatnonzero((self.slack(q) < AT_LIMIT).any(axis=-1))
             goals = self.at_node(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])
@@ -368,7 +375,8 @@ class Sheet:
 
 
 def _sign_changes(u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, rank: int) -> np.ndarray:
-    """(n,): whether a singular value changes its sign between matrices with the singular vectors u (n, m, m) and
-    v (n, k, k) and others nearby (n, m, k), ``rank`` of which are not zero."""
+    """(n,): whether a singular value changes its sign between matrices with singular vectors u (n, m, m), v (n, k, k)
+    and nearby matrices (n, m, k) of rank ``rank``.
+    """
     square = np.swapaxes(u[..., :rank], -1, -2) @ jacobian @ v[..., :rank]
     return np.asarray(np.linalg.det(square) <= 0.0)

@@ -1,4 +1,4 @@
-"""Curves across a grid from the points where they cross its edges, and these points from changes of sign."""
+"""Contour curves on a grid: the points where they cross edges, found by changes of sign, joined to chains."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ STEPS = 80
 
 def joined(edges: Sequence[Edge]) -> list[tuple[list[int], bool]]:
     """Chains of places in ``edges``, and whether each is closed; neighbours cross edges of one cell."""
-    place = {edge: k for k, edge in enumerate(edges)}
+    number = {edge: k for k, edge in enumerate(edges)}
     neighbours: dict[int, list[int]] = defaultdict(list)
     for i, j in dict.fromkeys(cell for edge in edges for cell in _cells_beside(edge)):
         around = ((0, i, j), (1, i, j), (0, i, j + 1), (1, i + 1, j))  # neighbours share a corner
-        crossed = [place[edge] for edge in around if edge in place]
+        crossed = [number[edge] for edge in around if edge in number]
         for a, b in zip(crossed[::2], crossed[1::2], strict=False):
             neighbours[a].append(b)
             neighbours[b].append(a)
@@ -31,9 +31,11 @@ def _cells_beside(edge: Edge) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _chains(neighbours: dict[int, list[int]]) -> list[tuple[list[int], bool]]:
-    """Each point has one or two neighbours: begin at those with one, what is left is closed."""
+    """Chains and closed curves through points that each have one or two neighbours. Open chains start at points with
+    one.
+    """
     seen: set[int] = set()
-    found = []
+    chains = []
     for start in sorted(neighbours, key=lambda point: len(neighbours[point])):
         if start in seen:
             continue
@@ -43,8 +45,8 @@ def _chains(neighbours: dict[int, list[int]]) -> list[tuple[list[int], bool]]:
             here = ahead[0]
             seen.add(here)
             chain.append(here)
-        found.append((chain, len(chain) > 2 and start in neighbours[here]))
-    return found
+        chains.append((chain, len(chain) > 2 and start in neighbours[here]))
+    return chains
 
 
 def bracketed_roots(
@@ -83,8 +85,7 @@ def bracketed_roots(
 def _next_share(
     a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray, fc: np.ndarray
 ) -> np.ndarray:
-    """How far from a to b the next estimate is: by inverse quadratic interpolation where that is safe, halfway
-    elsewhere."""
+    """Fraction from a to b of the next root estimate: inverse quadratic interpolation where safe, else bisection."""
     with np.errstate(divide="ignore", invalid="ignore"):
         xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
         curved = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)

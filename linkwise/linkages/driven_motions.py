@@ -1,4 +1,4 @@
-"""How a linkage moves while some of its joints are driven: velocities and accelerations of joints, links and points."""
+"""Kinematics of a linkage with driven joints: velocities and accelerations of joints, links and points."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class DrivenMotion(Tabular):
 
     @property
     def over(self) -> tuple[str, Float64Array]:
-        """The input that moves, and its positions (n,): tables and pictures are over these."""
+        """The input that moves, and its positions (n,): the abscissa of tables and plots."""
         if self.q.ndim == 2 and len(self.q) > 1:
             singles = [single for name in self.inputs for single in _single_coordinates(self.mech, name)]
             for name in singles:
@@ -76,7 +76,10 @@ class DrivenMotion(Tabular):
         name, values = self.over
         of_q, of_v = self.mech.coordinates.names("q"), self.mech.coordinates.names("v")
         parts = {"q": of_q, "v": of_v, "a": of_v}
-        names = [name, *(f"{what}.{coordinate}" for what, own in parts.items() for coordinate in own)]
+        names = [
+            name,
+            *(f"{quantity}.{coordinate}" for quantity, coordinates in parts.items() for coordinate in coordinates),
+        ]
         return names, np.concatenate([values[:, None], self.q, self.v, self.a], axis=1)
 
     def save(self, path: str | Path) -> None:
@@ -88,8 +91,9 @@ class DrivenMotion(Tabular):
         writers[ending](path)
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Any:
-        """Curves of positions, velocities and accelerations over the input; written to ``path`` if that is given;
-        options are those of ``lw.viewer.plot_trajectory``."""
+        """Plot positions, velocities and accelerations over the input, and save to ``path`` if given; options as in
+        ``lw.viewer.plot_trajectory``.
+        """
         from ..viewer import plot_trajectory
 
         return plot_trajectory(self, path, **options)
@@ -97,53 +101,58 @@ class DrivenMotion(Tabular):
     def of_joint(self, joint: str) -> tuple[Float64Array, Float64Array, Float64Array]:
         """(...) each: position, velocity and acceleration of a joint of one coordinate, mimic joints included; (..., k)
         of joints with several."""
-        place, rows = self.mech.coordinates.place(joint), velocity_rows(self.mech, (joint,), "joint")
-        found = place.positions(self.q), self.v @ rows.T, self.a @ rows.T
+        entry, rows = self.mech.coordinates.place(joint), velocity_rows(self.mech, (joint,), "joint")
+        columns = entry.positions(self.q), self.v @ rows.T, self.a @ rows.T
         single = self.mech.bodies[self.mech.body_index(joint)].kind.nq == 1
-        position, velocity, acceleration = (x[..., 0][()] if single else x for x in found)
+        position, velocity, acceleration = (x[..., 0][()] if single else x for x in columns)
         return position, velocity, acceleration
 
     def position(self, point: Point) -> Float64Array:
-        """(..., 3): of a point."""
+        """(..., 3): position of a point in the world."""
         link, _, arm = self._point(point)
         return tree.frame_pose(self.mech, self.q, link)[..., :3, 3] + arm
 
     def velocity(self, point: Point) -> Float64Array:
-        """(..., 3): of a point."""
+        """(..., 3): velocity of a point in the world."""
         link, twist, arm = self._point(point)
         return twist[..., 3:] + np.cross(twist[..., :3], arm)
 
     def acceleration(self, point: Point) -> Float64Array:
-        """(..., 3): of a point, d2/dt2 of its position; gravity does not enter."""
+        """(..., 3): acceleration of a point in the world, the second derivative of its position; gravity does not
+        enter.
+        """
         link, twist, arm = self._point(point)
         seen = frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned", classical=True)
         inward = np.cross(twist[..., :3], np.cross(twist[..., :3], arm))
         return seen[..., 3:] + np.cross(seen[..., :3], arm) + inward
 
     def angular_velocity(self, link: str) -> Float64Array:
-        """(..., 3): of a link; in planar linkages its last number says it all."""
+        """(..., 3): angular velocity of a link in the world; planar linkages rotate about z, the last component."""
         return frames.frame_velocity(self.mech, self.q, self.v, link, "world_aligned")[..., :3]
 
     def angular_acceleration(self, link: str) -> Float64Array:
-        """(..., 3): of a link."""
+        """(..., 3): angular acceleration of a link in the world."""
         return frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned")[..., :3]
 
     def _point(self, point: Point) -> tuple[str, Float64Array, Float64Array]:
-        """Its link, the velocity of that at its origin, and the way from there to the point, in the world."""
-        link, place = (point, (0.0, 0.0, 0.0)) if isinstance(point, str) else point
-        local = checked_array(f"the place of a point of {link!r}", place, (3,))
+        """The link of a point, the spatial velocity of the link at its origin, and the vector from there to the point,
+        in the world.
+        """
+        link, position = (point, (0.0, 0.0, 0.0)) if isinstance(point, str) else point
+        local = checked_array(f"the place of a point of {link!r}", position, (3,))
         twist = frames.frame_velocity(self.mech, self.q, self.v, link, "world_aligned")
         return link, twist, tree.frame_pose(self.mech, self.q, link)[..., :3, :3] @ local
 
     @property
     def shaking_force(self) -> Float64Array:
-        """(..., 3): of all inertia forces together, which the frame of the machine feels: minus mass times acceleration
-        of the centre of mass."""
+        """(..., 3): the resultant of all inertia forces on the machine's frame: minus total mass times the
+        acceleration of the centre of mass.
+        """
         return -self._momentum_rate[..., 3:]
 
     @property
     def shaking_moment(self) -> Float64Array:
-        """(..., 3): the same about the world's origin."""
+        """(..., 3): the moment of all inertia forces about the world's origin."""
         return -self._momentum_rate[..., :3]
 
     @cached_property
@@ -169,8 +178,8 @@ def driven_motion(
     refused there, as are singular positions, where branches of the motion meet (a parallelogram in one line).
     """
     require_mechanism(mech)
-    for name, given in (("v", v), ("a", a)):
-        if given is not None and not isinstance(given, Mapping):
+    for name, named_values in (("v", v), ("a", a)):
+        if named_values is not None and not isinstance(named_values, Mapping):
             raise MechanismError(
                 f"driven_motion takes {name} of the driven joints by name, {{joint: number}}, as the others follow; "
                 "for velocities and accelerations of all joints take frame_velocity and frame_acceleration"
@@ -228,7 +237,7 @@ def _require_regular(mech: Mechanism, q: np.ndarray, inputs: Sequence[str]) -> N
 
 
 def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
-    """Joints that no loop moves, other than those named, also by one of their coordinates."""
+    """Joints that no loop moves, without those that are named or have a named coordinate."""
     within = {body for loop in mech.loops for body in loop.bodies_within(mech)}
     known = {name if name in mech.joint_names else mech.coordinates.joint_of(name) for name in named}
     return [
@@ -240,37 +249,39 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
 
 @contextlib.contextmanager
 def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
-    """Say how many inputs there are, and which would do, where they are too many or too few."""
+    """Context that adds the number of needed inputs, and a valid choice, to the error for too many or too few."""
     try:
         yield
     except UnsuitableCoordinates as error:
         if not error.dofs or error.count == error.dofs:
             raise
         named = tuple(dict.fromkeys((*rates, *changes)))
-        given = sum(_width(mech, name) for name in named)
-        needed = error.dofs - (error.count - given)
+        count = sum(_width(mech, name) for name in named)
+        needed = error.dofs - (error.count - count)
         names = "v names" if set(changes) <= set(rates) else "v and a name"
         joints = "the speed of one joint" if needed == 1 else f"the speeds of {needed} joints"
         example = ", ".join(map(repr, _that_would_do(mech, q.reshape(-1, mech.nq)[0], named)))
         raise MechanismError(
-            f"{names} {given} input{'s' * (given != 1)}, the mechanism needs {needed}: give {joints}, such as {example}"
-            + hint(mech, q, rates=True, named=named) * (given < needed)
+            f"{names} {count} input{'s' * (count != 1)}, the mechanism needs {needed}: give {joints}, such as {example}"
+            + hint(mech, q, rates=True, named=named) * (count < needed)
         ) from None
 
 
 def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
-    """Inputs that drive the mechanism at q (nq,): of those named as many as can, then joints in their order."""
-    own, found = sizes(mech), []
-    loops = own.rows[:, None] * terms(mech, q, np.zeros(mech.nv)).jacobian * own.columns
-    beside = _unit_rows(velocity_rows(mech, _beside_loops(mech, ()), "joint") * own.columns)
+    """Inputs that determine the motion at q (nq,): as many of the named ones as possible, then other
+    joints in order.
+    """
+    units, candidates = sizes(mech), []
+    loops = units.rows[:, None] * terms(mech, q, np.zeros(mech.nv)).jacobian * units.columns
+    beside = _unit_rows(velocity_rows(mech, _beside_loops(mech, ()), "joint") * units.columns)
     rows = np.concatenate([loops, beside])
     rank = int(decompose(rows).rank)
     for name in (*named, *mech.v_names):
-        wider = np.concatenate([rows, _unit_rows(rates_of_inputs(mech, q, (name,), "inputs") * own.columns)])
+        wider = np.concatenate([rows, _unit_rows(rates_of_inputs(mech, q, (name,), "inputs") * units.columns)])
         if int(decompose(wider).rank) == rank + len(wider) - len(rows):
             rows, rank = wider, rank + len(wider) - len(rows)
-            found.append(name)
-    return found
+            candidates.append(name)
+    return candidates
 
 
 def _unit_rows(rows: np.ndarray) -> np.ndarray:
@@ -278,22 +289,24 @@ def _unit_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def _width(mech: Mechanism, name: str) -> int:
-    """How many numbers an input has."""
+    """Number of coordinates of an input."""
     if is_beside_velocities(mech, name):
         return 1
-    own = velocities_of(mech, name)
-    return own.stop - own.start
+    columns = velocities_of(mech, name)
+    return columns.stop - columns.start
 
 
-def _inputs(mech: Mechanism, what: str, named: Mapping[str, Any], inputs: tuple[str, ...], q: np.ndarray) -> np.ndarray:
+def _inputs(
+    mech: Mechanism, quantity: str, named: Mapping[str, Any], inputs: tuple[str, ...], q: np.ndarray
+) -> np.ndarray:
     """(..., p): numbers of the driven joints one after the other, zero where none are given."""
     columns = []
     for joint in inputs:
         count = _width(mech, joint)
-        numbers = real_numbers(f"the {what} of {joint!r}", named.get(joint, np.zeros(count)))
+        numbers = real_numbers(f"the {quantity} of {joint!r}", named.get(joint, np.zeros(count)))
         numbers = numbers[..., None] if count == 1 and numbers.shape[-1:] != (1,) else numbers
-        columns.append(Argument(f"{what} of {joint!r}", (count,)).array(mech, numbers))
-    shapes = {f"{what} of {joint!r}": x.shape[:-1] for joint, x in zip(inputs, columns, strict=True)}
+        columns.append(Argument(f"{quantity} of {joint!r}", (count,)).array(mech, numbers))
+    shapes = {f"{quantity} of {joint!r}": x.shape[:-1] for joint, x in zip(inputs, columns, strict=True)}
     batch = common_batch({"q": q.shape[:-1], **shapes})
     filled = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in columns]
     return np.concatenate([np.zeros((*batch, 0)), *filled], axis=-1)

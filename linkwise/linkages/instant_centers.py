@@ -66,7 +66,7 @@ def instant_centers(
     Those of links that share a pin are there, in every motion; the poles of three links are on a line (Aronhold and
     Kennedy).  Of a four-bar's coupler and the ground it is where the lines of crank and rocker meet.
     """
-    (q,) = checked_arrays(mech, q={} if q is None and mech.loops else mech.initial if q is None else q)
+    (q,) = checked_arrays(mech, q={} if q is None else q)
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
     v = _motion(mech, q, hold) if v is None else _given_motion(mech, q, v, hold)
@@ -112,7 +112,7 @@ def _given_motion(mech: Mechanism, q: Float64Array, v: ByJoint, hold: Sequence[s
 
 
 def _normal(mech: Mechanism, twists: Float64Array) -> Float64Array:
-    """(3,): of the plane in which all links move."""
+    """(3,): normal of the plane in which all links move."""
     angular = twists[..., :3].reshape(-1, 3)
     if not angular.any():
         return np.array([0.0, 0.0, 1.0])

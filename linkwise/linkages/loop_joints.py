@@ -16,47 +16,51 @@ WELDED = "_side"  # behind the name of a loop: the link that its joint moves
 
 
 def with_joint_of_loop(mech: Mechanism, loop: str) -> Mechanism:
-    """The same mechanism with the joint that closes a loop in the tree: a joint of that name, behind all others, whose
-    coordinates, springs, dampers, friction, motors, gears and limits are those of any joint.
+    """Move the joint that closes a loop into the tree, behind all other joints. It then has coordinates, springs,
+    dampers, friction, motors, gears and limits like any joint.
 
     It moves a link without mass, ``loop + "_side"`` at ``pose_b``, from ``pose_a`` on ``link_a``; the loop of the same
     name now welds this to ``link_b``.  Motions are the same; its coordinates start where the loops are closed.
     """
-    named = {one.name: one for one in mech.loops}
+    named = {closure.name: closure for closure in mech.loops}
     if loop not in named:
         raise MechanismError(f"mechanism {mech.name!r} has no loop {loop!r}: {did_you_mean(loop, named)}")
-    one = named[loop]
-    if not isinstance(one, Loop) or not isinstance(one.kind, Joint) or not one.kind.nv:
-        raise MechanismError(f"{loop!r} of mechanism {mech.name!r} closes its loop with no joint that moves: {one!r}")
+    closed_loop = named[loop]
+    if not isinstance(closed_loop, Loop) or not isinstance(closed_loop.kind, Joint) or not closed_loop.kind.nv:
+        raise MechanismError(
+            f"{loop!r} of mechanism {mech.name!r} closes its loop with no joint that moves: {closed_loop!r}"
+        )
     link = f"{loop}{WELDED}"
     for name, known in ((link, mech.frames), (loop, mech.joint_names)):
         if name in known:
             raise MechanismError(f"mechanism {mech.name!r} has {name!r} already: give loop {loop!r} another name")
-    side = mech.frame(one.link_a)
-    rotation, position = composed((side.rotation, side.position), one.pose_a)
-    still, nothing = (0.0,) * one.kind.nv, (0.0, np.zeros(3), np.zeros((3, 3)))
-    body = Body(link, loop, one.kind, side.body, rotation, position, *nothing, still, still, still, Limits())
-    weld = Loop(loop, Fixed(), link, None, one.link_b, one.pose_b)  # type: ignore[arg-type]
+    side = mech.frame(closed_loop.link_a)
+    rotation, position = composed((side.rotation, side.position), closed_loop.pose_a)
+    still, nothing = (0.0,) * closed_loop.kind.nv, (0.0, np.zeros(3), np.zeros((3, 3)))
+    body = Body(link, loop, closed_loop.kind, side.body, rotation, position, *nothing, still, still, still, Limits())
+    weld = Loop(loop, Fixed(), link, None, closed_loop.link_b, closed_loop.pose_b)  # type: ignore[arg-type]
     frame = Frame(link, len(mech.bodies), np.eye(3), np.zeros(3))
-    found = dataclasses.replace(
+    opened = dataclasses.replace(
         mech,
         bodies=(*mech.bodies, body),
         frames={**mech.frames, link: frame},
-        loops=tuple(weld if other is one else other for other in mech.loops),
+        loops=tuple(weld if other is closed_loop else other for other in mech.loops),
     )
-    return _with_initial(mech, found, loop)
+    return _with_initial(mech, opened, loop)
 
 
-def _with_initial(mech: Mechanism, found: Mechanism, joint: str) -> Mechanism:
-    """``found`` with the coordinates of its last joint that close the loops where ``mech`` is initially, or near."""
-    now = found.constraints.at_time(0.0)
+def _with_initial(mech: Mechanism, opened: Mechanism, joint: str) -> Mechanism:
+    """``opened`` with initial coordinates of its last joint that close the loops at or near the initial configuration
+    of ``mech``.
+    """
+    now = opened.constraints.at_time(0.0)
     try:
         q = assemble(mech.constraints.at_time(0.0), mech.initial)
-        guess = np.concatenate([q, found.initial[len(q) :]])
-        own = assemble(now, guess, hold=mech.joint_names)[now.q_index(joint)]
+        guess = np.concatenate([q, opened.initial[len(q) :]])
+        values = assemble(now, guess, hold=mech.joint_names)[now.q_index(joint)]
     except AssemblyError:  # there is no such place to be found, as for ``mech`` itself
-        return found
-    notes = found.annotations
+        return opened
+    notes = opened.annotations
     return dataclasses.replace(
-        found, annotations=dataclasses.replace(notes, initial=(*notes.initial, (joint, tuple(own.tolist()))))
+        opened, annotations=dataclasses.replace(notes, initial=(*notes.initial, (joint, tuple(values.tolist()))))
     )

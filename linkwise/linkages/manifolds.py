@@ -1,5 +1,4 @@
-"""The configurations that a closed mechanism can take while some of its coordinates are held: their tangent spaces, and
-the way back onto them."""
+"""The constraint manifold of a mechanism with some coordinates locked: tangent spaces, and projection back onto it."""
 
 from __future__ import annotations
 
@@ -38,8 +37,9 @@ TRIALS = (1e-2, 3e-2, 0.1)  # dimensionless: random changes of a configuration t
 
 
 def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str]] = ()) -> np.ndarray:
-    """(nq,): the given configuration with its loops closed to rounding; without one, that near ``mech.initial``.  An
-    unknown name among those of ``named`` is what is reported first."""
+    """(nq,): the given configuration, default ``mech.initial``, with its loops closed to rounding. Unknown names in
+    ``named`` are reported first.
+    """
     for names in named:
         velocity_map(mech, names, "coordinates")
     if q is None:
@@ -92,18 +92,22 @@ class Family:
 
     def values(self, q: np.ndarray) -> np.ndarray:
         """(..., k): of the held coordinates."""
-        return np.stack([one.value(q) for one in self.held], axis=-1) if self.held else np.zeros((*q.shape[:-1], 0))
+        return (
+            np.stack([coordinate.value(q) for coordinate in self.held], axis=-1)
+            if self.held
+            else np.zeros((*q.shape[:-1], 0))
+        )
 
     def residual(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
         error = self.sizes.rows * closable_error(self.mech, q)
         off = self.values(q) - values
-        wraps = np.array([one.is_wrapped for one in self.held], dtype=bool)
+        wraps = np.array([coordinate.is_wrapped for coordinate in self.held], dtype=bool)
         return np.concatenate([error, np.where(wraps, wrapped(off), off) if wraps.any() else off], axis=-1)
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """(..., m + k, n): by the free velocities."""
         loops = self.sizes.rows[:, None] * closable_jacobian(self.mech, q) * self.units.velocities
-        rows = [loops, *(one.rows(q)[..., None, :] for one in self.held)]
+        rows = [loops, *(coordinate.rows(q)[..., None, :] for coordinate in self.held)]
         return np.concatenate(rows, axis=-2)[..., self.columns]
 
     def moved(self, q: np.ndarray, direction: np.ndarray, distance: Any = 1.0) -> np.ndarray:
@@ -115,19 +119,19 @@ class Family:
         return tree.difference(self.mech, start, end) / self.units.velocities
 
     def conditioning(self, q: np.ndarray) -> np.ndarray:
-        """(...): the smallest singular value of the equations, of those that are not zero elsewhere, relative to the
-        largest: zero in a singular position."""
-        s = decompose(self.jacobian(q)).s
-        return np.divide(s[..., self.rank - 1], s[..., 0], out=np.zeros(s.shape[:-1]), where=s[..., 0] > 0.0)
+        """(...): the ratio of the smallest to the largest singular value of the constraint Jacobian, among those that
+        are generically nonzero; zero in singular positions.
+        """
+        return decompose(self.jacobian(q)).conditioning(self.rank)
 
     def decomposed(self, q: np.ndarray) -> Decomposition:
         return decompose(self.jacobian(q), rank=self.rank)
 
     def basis(self, q: np.ndarray) -> np.ndarray:
-        """(..., nv, dof): orthonormal directions of motion, of the limit from beside a singular position in one."""
-        found = np.zeros((*q.shape[:-1], self.mech.nv, self.dof))
-        found[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
-        return found
+        """(..., nv, dof): an orthonormal basis of the tangent space; in a singular position one of its limits."""
+        basis = np.zeros((*q.shape[:-1], self.mech.nv, self.dof))
+        basis[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
+        return basis
 
     def along(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """(nv,): the motion nearest to ``direction``, of unit length; one state.  In a singular position, where more
@@ -138,8 +142,9 @@ class Family:
         return motion / max(float(np.linalg.norm(motion)), np.finfo(float).tiny)
 
     def corrected(self, q: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Configurations of the family near q (..., nq), held coordinates at ``values`` (..., k), by the shortest steps
-        of Newton's iteration, as long as each makes the error smaller; and which of them were found."""
+        """Project q (..., nq) onto the manifold with locked coordinates at ``values`` (..., k) by minimum-norm Newton
+        steps while the error decreases. Returns the configurations and which converged.
+        """
         shape = q.shape
         q = q.reshape(-1, shape[-1]).copy()
         values = np.broadcast_to(values, (*shape[:-1], values.shape[-1])).reshape(len(q), values.shape[-1])
@@ -170,7 +175,7 @@ class Family:
     @cached_property
     def periodic(self) -> np.ndarray:
         """(nv,): which coordinates may grow by a full turn without any link being elsewhere."""
-        mech, found = self.mech, np.zeros(self.mech.nv, dtype=bool)
+        mech, is_periodic = self.mech, np.zeros(self.mech.nv, dtype=bool)
         q, metres = tree.neutral(mech), np.array([1.0, 1.0, 1.0, self.units.length])
         poses = tree.link_poses(mech, q) / metres
         for body in mech.bodies:
@@ -179,18 +184,17 @@ class Family:
                     turned = q.copy()
                     turned[mech.q_index(body.joint).start + k] += TURN
                     same = np.allclose(tree.link_poses(mech, turned) / metres, poses, rtol=0.0, atol=1e-9)
-                    found[mech.v_index(body.joint).start + k] = same
+                    is_periodic[mech.v_index(body.joint).start + k] = same
             if (
                 self.limited
                 and np.isfinite([*mech.limits.lower[at := mech.q_index(body.joint)], *mech.limits.upper[at]]).any()
             ):
-                found[mech.v_index(body.joint)] = False
-        return found
+                is_periodic[mech.v_index(body.joint)] = False
+        return is_periodic
 
 
 def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
-    """The configurations that are reached from q while the named coordinates are held; whole joints may have any
-    number of them."""
+    """The constraint manifold through q with the named coordinates locked; naming a joint locks all its coordinates."""
     require_holonomic("a range or workspace", mech)
     hold = names_of(hold)
     joints = [name for name in hold if name in mech.joint_names]
@@ -205,14 +209,14 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
         with contextlib.suppress(AssemblyError):  # it need not close there
             guess = made.moved(q, size * free * rng.normal(size=mech.nv))
             near.append(assemble(mech, guess, hold=joints, tries=1))
-    made = Family(mech, free, held, max(int(made.decomposed(one).rank) for one in near))
+    made = Family(mech, free, held, max(int(made.decomposed(nearby).rank) for nearby in near))
     if not made.dof and not hold:
         refuse_structure(mech)
     return made
 
 
 def require_dof(who: str, made: Family, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:
-    """Refuse families of another dimension, that of q."""
+    """Raise if the manifold through q has another dimension than ``dof``."""
     if made.dof == dof:
         return
     held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""

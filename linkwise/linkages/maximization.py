@@ -91,7 +91,7 @@ class Climb:
 
     @property
     def value(self) -> float:
-        """Of the coordinate, where it is."""
+        """Current value of the coordinate."""
         return float(self.measured.value(self.q[-1]))
 
     def _height(self, q: np.ndarray) -> float:
@@ -119,11 +119,13 @@ class Climb:
     # How it goes on ------------------------------------------------------------------------------------------------
 
     def _step(self, slope: np.ndarray, step: float) -> bool:
-        """One step up, or to a limit on the way; none if it would not lead up as the slope says."""
+        """One uphill step, or a shorter one to a limit; False if the coordinate does not increase as its slope
+        predicts.
+        """
         made, q, values = self._family, self.q[-1], self._values
         size = float(np.linalg.norm(slope))
-        there, found = beside(made, q, slope / size, step, values)
-        if not found or self._height(there) < self._height(q) + UPHILL * step * size:
+        there, converged = beside(made, q, slope / size, step, values)
+        if not converged or self._height(there) < self._height(q) + UPHILL * step * size:
             return False
         if self.slack is not None and np.any(self._other_slack(there) < 0.0):
 
@@ -139,7 +141,7 @@ class Climb:
         return True
 
     def _other_slack(self, q: np.ndarray) -> np.ndarray:
-        """Of the limits that are not met yet."""
+        """Distances to the limits that are not active yet."""
         assert self.slack is not None
         room = self.slack(q)
         room[self.active] = np.inf
@@ -148,7 +150,9 @@ class Climb:
     # Where it ends -------------------------------------------------------------------------------------------------
 
     def _end_at_summit(self) -> bool:
-        """Go to the summit if one is near, and end there if it is one; leave limits and saddles that do not stop it."""
+        """Move to a nearby stationary point and stop if it is a maximum; otherwise leave limits and saddles that do
+        not block.
+        """
         made, q, values = self._family, self.q[-1], self._values
         basis = made.basis(q)
 
@@ -191,14 +195,14 @@ class Climb:
         return True
 
     def _left_saddle(self, y: np.ndarray, curvature: np.ndarray, there: Callable[[np.ndarray], np.ndarray]) -> bool:
-        """Go on along the direction in which the coordinate is lowest here, if there is one."""
+        """Leave a saddle along a direction in which the coordinate increases; False if there is none."""
         if not len(y):
             return False
-        sizes, ways = np.linalg.eigh(curvature + curvature.T)
+        sizes, directions = np.linalg.eigh(curvature + curvature.T)
         if sizes[-1] <= FLAT * self.steepest:
             return False
         for sign in (1.0, -1.0):
-            beyond = there(y + sign * LARGEST_STEP * ways[:, -1])
+            beyond = there(y + sign * LARGEST_STEP * directions[:, -1])
             inside = self.slack is None or self.slack(beyond).min(initial=np.inf) >= 0.0
             if inside and self._height(beyond) > self._height(self.q[-1]):
                 self.q.append(beyond)

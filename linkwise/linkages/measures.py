@@ -17,18 +17,19 @@ Kind = Literal["constraint", "input", "output"]
 
 
 class Measure:
-    """What is zero in singular positions: rows N, N a basis of the motions that the loops allow.  Its smallest singular
-    value, with the sign of its determinant, is a continuous function along a motion if N is turned continuously.  It is
-    exactly zero where it is zero but for rounding: a sign would be that of the rounding."""
+    """A signed measure that vanishes in singular positions: the smallest singular value of rows N, with the sign of
+    det N, where N acts on a null-space basis of the loops. It is continuous along a motion if the basis is. Values
+    within rounding are set to zero, as their sign would be noise.
+    """
 
-    def __init__(self, kind: Kind, names: Sequence[str], whole: Family):
-        what = f"{kind}s"
-        count, self.rows = velocity_map(whole.mech, names, what)
+    def __init__(self, kind: Kind, names: Sequence[str], manifold: Family):
+        noun = f"{kind}s"
+        count, self.rows = velocity_map(manifold.mech, names, noun)
         self.kind = kind
-        if count != whole.dof:
+        if count != manifold.dof:
             raise MechanismError(
-                f"mechanism {whole.mech.name!r} has {whole.dof} degree{'s' * (whole.dof != 1)} of freedom, but {what} "
-                f"name {count} coordinate{'s' * (count != 1)}: name as many as there are degrees of freedom"
+                f"mechanism {manifold.mech.name!r} has {manifold.dof} degree{'s' * (manifold.dof != 1)} of freedom, "
+                f"but {noun} name {count} coordinate{'s' * (count != 1)}: name as many as there are degrees of freedom"
             )
 
     def __call__(self, q: np.ndarray, basis: np.ndarray) -> np.ndarray:
@@ -39,14 +40,17 @@ class Measure:
         return np.where(np.linalg.det(matrix) < 0.0, -least, least)
 
 
-def measures(whole: Family, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()) -> list[Measure]:
-    """Those of the inputs and of the outputs, where they are given.  What is held is given too: it counts where they
-    are fewer than the degrees of freedom."""
-    given: list[tuple[Kind, list[str]]] = [("input", list(names_of(inputs))), ("output", list(names_of(outputs)))]
-    for kind, names in given:
-        if names and velocity_map(whole.mech, names, f"{kind}s")[0] < whole.dof:
+def measures(
+    manifold: Family, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()
+) -> list[Measure]:
+    """Measures of the inputs and of the outputs, if given. Locked coordinates count as given where fewer are named
+    than there are degrees of freedom.
+    """
+    named: list[tuple[Kind, list[str]]] = [("input", list(names_of(inputs))), ("output", list(names_of(outputs)))]
+    for kind, names in named:
+        if names and velocity_map(manifold.mech, names, f"{kind}s")[0] < manifold.dof:
             names += [name for name in names_of(hold) if name not in names]
-    return [Measure(kind, names, whole) for kind, names in given if names]
+    return [Measure(kind, names, manifold) for kind, names in named if names]
 
 
 def same_sense(reference: np.ndarray, basis: np.ndarray) -> np.ndarray:

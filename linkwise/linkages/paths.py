@@ -54,8 +54,9 @@ class MotionPath:
 
     @cached_property
     def is_straight(self) -> np.ndarray:
-        """(2,): whether the curve is straight from its start to either end.  As constraints are analytic in the
-        coordinates, one that satisfies them on a long straight way does so on the whole line."""
+        """(2,): whether the curve is straight from its start to either end. Constraints are analytic in the
+        coordinates, so a line that satisfies them over a long stretch satisfies them everywhere.
+        """
         sides = (self.tangents[self.arc <= 0.0], self.tangents[self.arc >= 0.0])
         return np.array([np.ptp(side, axis=0).max(initial=0.0) <= BENT for side in sides])
 
@@ -70,11 +71,11 @@ class MotionPath:
         return q, self.family.along(q, self.tangents[i])
 
     def roots(self, function: Callable[[np.ndarray, np.ndarray, int], float]) -> list[tuple[int, float]]:
-        """Where function(q, tangent, i) changes its sign: steps, and distances in them.
+        """Steps and distances within them where function(q, tangent, i) changes its sign.
 
         The function is continuous on each step i; where the path is closed it has the same sign at both ends.
         """
-        found = []
+        lengths = []
         for i, length in enumerate(self.steps):
 
             def along(x: float, i: int = i) -> float:
@@ -84,12 +85,12 @@ class MotionPath:
             if self.is_closed and i == len(self.steps) - 1:  # rounding must not let a root at the start be lost
                 ends = ends[0], function(self.q[0], self.tangents[0], i)
             if (ends[0] < 0.0) != (ends[1] < 0.0):
-                found.append((i, root(along, float(length), ends)))
-        return found
+                lengths.append((i, root(along, float(length), ends)))
+        return lengths
 
 
 def root(function: Callable[[float], float], length: float, ends: tuple[float, float]) -> float:
-    """Where a function with values of different sign at the ends of [0, length] vanishes, by Brent's method."""
+    """The root of a function with opposite signs at the ends of [0, length], by Brent's method."""
 
     from scipy.optimize import brentq  # here: importing it takes longer than everything else together
 
@@ -100,8 +101,9 @@ def root(function: Callable[[float], float], length: float, ends: tuple[float, f
 
 
 def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | None = None) -> MotionPath:
-    """The curve of a family of one degree of freedom through q, in both directions, or once around; ``toward`` (nv,)
-    says which direction is the first."""
+    """The curve of a one-dimensional constraint manifold through q, in both directions or once around; ``toward``
+    (nv,) selects the first direction.
+    """
     made = dataclasses.replace(made, limited=limits)
     mech, values = made.mech, made.values(q)
     parts = made.decomposed(q)
@@ -121,15 +123,15 @@ def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | 
     if forward.cause == COMES_BACK:
         there = forward
         causes, joints = (COMES_BACK, COMES_BACK), ("", "")
-        rows, ways, arc = there.q, there.tangents, there.arc
+        rows, tangents, arc = there.q, there.tangents, there.arc
     else:
         back = _Walk(made, q, -tangent, values, slack)
         rows = [*back.q[:0:-1], *forward.q]
-        ways = [*(-way for way in back.tangents[:0:-1]), *forward.tangents]
+        tangents = [*(-way for way in back.tangents[:0:-1]), *forward.tangents]
         arc = [*(-x for x in back.arc[:0:-1]), *forward.arc]
         causes, joints = (back.cause, forward.cause), (back.joint, forward.joint)
     closed = forward.cause == COMES_BACK
-    return MotionPath(np.array(rows), np.array(ways), np.array(arc), closed, causes, joints, made, values)
+    return MotionPath(np.array(rows), np.array(tangents), np.array(arc), closed, causes, joints, made, values)
 
 
 def require_within(mech: Mechanism, slack: LimitSlack | None, q: np.ndarray) -> None:
@@ -159,8 +161,8 @@ class _Walk:
     def _step(self, step: float) -> bool:
         """Add the next configuration, if it is certainly on the same branch."""
         q, tangent = self.q[-1], self.tangents[-1]
-        there, found = beside(self.family, q, tangent, step, self.values)
-        if not found:
+        there, converged = beside(self.family, q, tangent, step, self.values)
+        if not converged:
             return False
         ahead = self.family.along(there, tangent)
         if ahead @ tangent < STRAIGHT:
@@ -186,7 +188,7 @@ class _Walk:
         return -self.family.shortest(self.q[0], q)
 
     def _distance_to_start(self, iterations: int = 10) -> float:
-        """How far along the tangent the start is behind the last configuration, so that ``beside`` leads to it."""
+        """Distance along the tangent from the last configuration to the start of a closed curve."""
         q, tangent, first = self.q[-1], self.tangents[-1], self.tangents[0]
         distance = float(self._to_start(q) @ tangent)
         for _ in range(iterations):
@@ -204,7 +206,7 @@ class _Walk:
         return bool(np.linalg.norm(before) <= 2.0 * step and np.linalg.norm(behind) <= 2.0 * step)
 
     def _stop_at_limit(self, step: float) -> None:
-        """Add the configuration in which the first joint meets its limit."""
+        """Append the configuration in which the first joint reaches its limit."""
         q, tangent, slack = self.q[-1], self.tangents[-1], self.slack
 
         def room(x: float) -> float:
@@ -220,8 +222,9 @@ class _Walk:
 def beside(
     made: Family, q: np.ndarray, tangent: np.ndarray, distance: float, values: np.ndarray
 ) -> tuple[np.ndarray, bool]:
-    """The configuration of the curve next to the one at a distance along the tangent, and whether it is on the same
-    branch for sure: there the correction is of second order in the distance."""
+    """The configuration on the curve next to the point at ``distance`` along the tangent, and whether it is certainly
+    on the same branch: its correction is then of second order.
+    """
     guess = made.moved(q, tangent, distance)
     there, closed = made.corrected(guess, values)
     correction = np.linalg.norm(made.difference(guess, there))

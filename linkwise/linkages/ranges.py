@@ -1,4 +1,4 @@
-"""How far a coordinate of a closed mechanism can go, and what stops it there."""
+"""Ranges of motion of a coordinate of a closed mechanism, and what limits them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STANDS_STILL = "stands still"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RangeEnd:
-    """Where a range ends.
+    """One end of a range of motion.
 
     value   of the coordinate, infinite where nothing stops it
     cause   "dead centre": the coordinate turns back, while the mechanism can move on; "joint limit": of ``joint``;
@@ -64,7 +64,7 @@ class RangeOfMotion:
         return self.path.mechanism
 
     def value_at(self, q: np.ndarray) -> float:
-        """Value of the coordinate at a configuration (nq,) on the path, with as many turns as the path has there."""
+        """Value of the coordinate at a configuration (nq,) on the path, including whole turns."""
         nearest = int(np.argmin(np.linalg.norm(self.path.family.difference(self.path.q, q), axis=-1)))
         coordinate = named_coordinate(self.mechanism, self.coordinate)
         return float(coordinate.centred(float(self.values[nearest])).value(np.asarray(q, dtype=float)))
@@ -82,7 +82,7 @@ class RangeOfMotion:
     def __repr__(self) -> str:
         lines = [f"{self.coordinate} of {self.mechanism.name}: from {self.ends[0]} to {self.ends[1]}"]
         same = SAME_PLACE * named_coordinate(self.mechanism, self.coordinate).unit(self.path.family.units)
-        if any(abs(one.value - other.value) > same for one, other in zip(self.ends, self.driven, strict=True)):
+        if any(abs(end.value - other.value) > same for end, other in zip(self.ends, self.driven, strict=True)):
             lines.append(f"driven from where it is: from {self.driven[0]} to {self.driven[1]}")
         return "\n".join(lines)
 
@@ -92,7 +92,7 @@ class RangeOfMotion:
 def range_of_motion(
     mech: Mechanism, coordinate: str, q: Any = None, hold: Sequence[str] = (), limits: bool = False
 ) -> RangeOfMotion:
-    """How far a coordinate can go in the assembly mode of q, and what stops it at either end.
+    """The range of a coordinate in the assembly mode of q, and what limits it at either end.
 
     With one degree of freedom the mechanism is followed by arc length, so that a coordinate that turns back at a dead
     centre does not end the motion; all that can be reached is found.  With several the coordinate is driven up and down
@@ -107,24 +107,24 @@ def range_of_motion(
     hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too; by default they are not looked at
     """
-    found = range_found(mech, coordinate, q, hold, limits)
-    warn_of_unknown_ends(found)
-    return found
+    result = range_found(mech, coordinate, q, hold, limits)
+    warn_of_unknown_ends(result)
+    return result
 
 
-def warn_of_unknown_ends(found: RangeOfMotion) -> None:
+def warn_of_unknown_ends(result: RangeOfMotion) -> None:
     """Say at which ends of a range the search gave up."""
-    unknown = [str(end) for end in found.ends if end.cause in (TOO_LONG, STUCK)]
+    unknown = [str(end) for end in result.ends if end.cause in (TOO_LONG, STUCK)]
     if unknown:
         warn_caller(
-            f"range of {found.coordinate!r} of mechanism {found.mechanism.name!r}: {' and '.join(unknown)} is where "
+            f"range of {result.coordinate!r} of mechanism {result.mechanism.name!r}: {' and '.join(unknown)} is where "
             "the search was given up, not an end of the range; what is beyond is not known",
             MechanismWarning,
         )
 
 
 def range_found(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], limits: bool) -> RangeOfMotion:
-    """What ``range_of_motion`` finds, known or not."""
+    """The range of motion without warnings about unknown ends."""
     measured = named_coordinate(mech, coordinate)
     start = closed_start("range_of_motion", mech, q, (hold,))
     made = family(mech, start, hold)
@@ -169,7 +169,7 @@ def _stops(path: MotionPath, measured: NamedCoordinate, values: np.ndarray) -> l
 
 
 def _unlimited(path: MotionPath, measured: NamedCoordinate, side: int, end: RangeEnd) -> RangeEnd:
-    """The end of a straight path on which the coordinate goes on and on is none."""
+    """The end of a straight path: the coordinate is unlimited."""
     rate = float(measured.dimensionless(path.family.units).rows(end.q) @ path.tangents[-side]) * (1.0 if side else -1.0)
     if end.cause != TOO_LONG or not path.is_straight[side] or abs(rate) <= SAME_PLACE:
         return end
@@ -199,7 +199,7 @@ def _driven(
 
 
 def _one_round_back(path: MotionPath, end: RangeEnd, change: float) -> RangeEnd:
-    """The same position as it was passed a round earlier, the coordinate changed by what a round does to it."""
+    """The same position one turn earlier."""
     return replace(end, value=end.value + change, q=end.q + path.q[0] - path.q[-1])  # whole turns
 
 
@@ -219,10 +219,10 @@ def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray,
         ends.append(replace(end, value=climb.sense * math.inf) if climb.cause == FULL_ROTATION else end)
     down, up = climbs
     q = np.array([*down.q[:0:-1], *up.q])
-    ways = made.difference(q[:-1], q[1:])
-    ways = np.concatenate([ways, ways[-1:]]) if len(ways) else np.zeros((1, made.mech.nv))
-    sizes = np.linalg.norm(ways, axis=-1, keepdims=True)
-    tangents = np.divide(ways, sizes, out=np.zeros_like(ways), where=sizes > 0.0)
+    directions = made.difference(q[:-1], q[1:])
+    directions = np.concatenate([directions, directions[-1:]]) if len(directions) else np.zeros((1, made.mech.nv))
+    sizes = np.linalg.norm(directions, axis=-1, keepdims=True)
+    tangents = np.divide(directions, sizes, out=np.zeros_like(directions), where=sizes > 0.0)
     arc = np.array([*(-x for x in down.arc[:0:-1]), *up.arc])
     causes, joints = (down.cause, up.cause), (down.joint, up.joint)
     path = MotionPath(q, tangents, arc, False, causes, joints, made, made.values(start))
@@ -234,9 +234,13 @@ def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray,
 
 
 def _can_rotate(made: Family, name: str) -> bool:
-    """Whether the coordinate is an angle that is the same after a full turn."""
+    """Whether the coordinate is an angle that repeats after a full turn."""
     joint, _, number = name.partition("[")
     if joint not in made.mech.joint_names:
         return False
-    own = made.mech.v_index(joint)
-    return bool(made.periodic[own][int(number[:-1] or 0)]) if own.stop - own.start > int(number[:-1] or 0) else False
+    columns = made.mech.v_index(joint)
+    return (
+        bool(made.periodic[columns][int(number[:-1] or 0)])
+        if columns.stop - columns.start > int(number[:-1] or 0)
+        else False
+    )

@@ -103,13 +103,13 @@ def singular_positions(
     require_dof("singular_positions", made, start, hold, 1, " or look over two coordinates (over=..., bounds=...)")
     toward = velocity_map(mech, inputs, "inputs")[1](start)[0] if len(inputs) else None
     path = motion_path(made, start, limits, toward)
-    found = tuple(_along(path, inputs, outputs, hold))
+    positions = tuple(_along(path, inputs, outputs, hold))
     _warn_of_unknown_parts(path)
-    return found
+    return positions
 
 
 def _warn_of_unknown_parts(path: MotionPath) -> None:
-    """Say that the motion was not followed to its end; on a straight line nothing changes any more."""
+    """Warn if the motion was not followed to its end, unless the path is a straight line."""
     ends = zip(path.causes, path.is_straight, strict=True)
     if any(cause == STUCK or (cause == TOO_LONG and not straight) for cause, straight in ends):
         warn_caller(
@@ -124,46 +124,46 @@ def _along(
     path: MotionPath, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str]
 ) -> list[SingularPosition]:
     """All singular positions of a motion, in the order in which they are passed."""
-    whole = family(path.mechanism, path.q[0], ())
-    found = _dependent_loops(path, whole)
-    bases = whole.basis(path.q)
+    manifold = family(path.mechanism, path.q[0], ())
+    positions = _dependent_loops(path, manifold)
+    bases = manifold.basis(path.q)
     senses = np.cumprod([1.0, *same_sense(bases[:-1], bases[1:])])
     bases[..., 0] *= senses[:, None]
-    for measure in measures(whole, inputs, outputs, hold):
-        found += _zeros(path, whole, measure, bases)
-    return sorted(found, key=lambda position: position.arc)
+    for measure in measures(manifold, inputs, outputs, hold):
+        positions += _zeros(path, manifold, measure, bases)
+    return sorted(positions, key=lambda position: position.arc)
 
 
-def _zeros(path: MotionPath, whole: Family, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
-    """Where the measure changes its sign, and where it touches zero, as it does where it vanishes twice at once."""
+def _zeros(path: MotionPath, manifold: Family, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
+    """Singular positions where the measure changes its sign or touches zero."""
 
     def signed(q: np.ndarray, tangent: np.ndarray, i: int) -> float:
-        basis = whole.basis(q)
+        basis = manifold.basis(q)
         return float(measure(q, basis) * same_sense(bases[i], basis))
 
-    places = path.roots(signed)
+    roots = path.roots(signed)
     sizes = np.abs(measure(path.q, bases))
     for k in _local_minima(path, sizes):
         window = [path.arc[k] - _step(path, k - 1), path.arc[k] + _step(path, k)]
         rounds = (-path.arc[-1], 0.0, path.arc[-1]) if path.is_closed else (0.0,)
-        if not any(window[0] <= path.arc[i] + x + turn <= window[1] for i, x in places for turn in rounds):
+        if not any(window[0] <= path.arc[i] + x + turn <= window[1] for i, x in roots for turn in rounds):
             distance, least = _least(path, k, lambda q, k=k: abs(signed(q, q, k)))  # type: ignore[misc]
             if least < SINGULAR * float(np.median(sizes)):
-                places.append((k, distance))
-    found = []
-    for i, distance in places:
+                roots.append((k, distance))
+    positions = []
+    for i, distance in roots:
         q = path.at(i, distance)[0]
-        motions = _motions(whole, np.concatenate([whole.jacobian(q), measure.rows(q)]))
-        found.append(SingularPosition(measure.kind, q, float(path.arc[i] + distance), motions))
-    return found
+        motions = _motions(manifold, np.concatenate([manifold.jacobian(q), measure.rows(q)]))
+        positions.append(SingularPosition(measure.kind, q, float(path.arc[i] + distance), motions))
+    return positions
 
 
-def _motions(whole: Family, rows: np.ndarray) -> np.ndarray:
+def _motions(manifold: Family, rows: np.ndarray) -> np.ndarray:
     """(nv, k), orthonormal: what moves while dimensionless rates, ``rows`` times velocities, are zero, known to be
     something."""
     parts = decompose(rows, SINGULAR)
     null = parts.v[:, min(int(parts.rank), rows.shape[1] - 1) :]
-    return np.linalg.qr(whole.units.velocities[:, None] * null)[0]
+    return np.linalg.qr(manifold.units.velocities[:, None] * null)[0]
 
 
 def _step(path: MotionPath, i: int) -> float:
@@ -198,20 +198,20 @@ def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tup
 # -- loops that depend on each other ------------------------------------------------------------------
 
 
-def _dependent_loops(path: MotionPath, whole: Family) -> list[SingularPosition]:
-    """Where constraints depend on each other that elsewhere do not: minima of their conditioning that are zero."""
-    found: list[SingularPosition] = []
-    if not whole.rank:
-        return found
-    for k in _local_minima(path, whole.conditioning(path.q)):
-        distance, q = _zero_beside(path, whole, k)
-        if whole.conditioning(q) < SINGULAR:
-            motions = _motions(whole, whole.jacobian(q))
-            found.append(SingularPosition("constraint", q, float(path.arc[k] + distance), motions))
-    return found
+def _dependent_loops(path: MotionPath, manifold: Family) -> list[SingularPosition]:
+    """Positions where constraints become dependent: minima of their conditioning that reach zero."""
+    positions: list[SingularPosition] = []
+    if not manifold.rank:
+        return positions
+    for k in _local_minima(path, manifold.conditioning(path.q)):
+        distance, q = _zero_beside(path, manifold, k)
+        if manifold.conditioning(q) < SINGULAR:
+            motions = _motions(manifold, manifold.jacobian(q))
+            positions.append(SingularPosition("constraint", q, float(path.arc[k] + distance), motions))
+    return positions
 
 
-def _zero_beside(path: MotionPath, whole: Family, k: int) -> tuple[float, np.ndarray]:
+def _zero_beside(path: MotionPath, manifold: Family, k: int) -> tuple[float, np.ndarray]:
     """The distance from the k-th configuration of a path, and the configuration, where constraints become dependent if
     they do.
 
@@ -221,7 +221,7 @@ def _zero_beside(path: MotionPath, whole: Family, k: int) -> tuple[float, np.nda
     """
 
     def size(q: np.ndarray) -> float:
-        return float(whole.conditioning(q))
+        return float(manifold.conditioning(q))
 
     middle, least = _least(path, k, size)
     if least > ROUGHLY_SINGULAR:
@@ -229,9 +229,9 @@ def _zero_beside(path: MotionPath, whole: Family, k: int) -> tuple[float, np.nda
     nearby = [path.at(k, middle + x)[0] for x in NODES]
     signed = [np.copysign(size(q), x) for x, q in zip(NODES, nearby, strict=True)]
     offset = _root_of(_fit(np.array(signed)))
-    moved = np.array([whole.difference(path.q[k], q) for q in nearby])
+    moved = np.array([manifold.difference(path.q[k], q) for q in nearby])
     change = np.array([_fit(column)(offset) for column in moved.T])
-    return middle + offset, whole.moved(path.q[k], change)
+    return middle + offset, manifold.moved(path.q[k], change)
 
 
 def _fit(values: np.ndarray) -> Any:

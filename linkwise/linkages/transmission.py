@@ -1,4 +1,4 @@
-"""How well a linkage passes motion and force on, from an input to an output."""
+"""Transmission of motion and force by a linkage, from an input to an output."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ NOTHING = 1e-9  # of the largest force
 def mechanical_advantage(
     mech: Mechanism, q: ByJoint, input: str, output: str, hold: Sequence[str] = ()
 ) -> Float64Array | float:
-    """(...): the force that the output exerts per unit of force at the input, without friction, weight and inertia: the
-    rate of the input over that of the output.
+    """(...): output force per unit of input force, without friction, weight and inertia: the ratio of the rates of
+    input and output.
 
     input, output   coordinates as ``range_of_motion`` takes them: joints, ``joint[k]``, ``link.x``, ``.y``, ``.z``,
                     or ``link.yaw``, ...; forces are those along them, moments at revolute joints and of angles
@@ -41,9 +41,11 @@ def mechanical_advantage(
     follows from the position.  Its inverse is the ratio of the velocities.
     """
     (q,) = checked_arrays(mech, q=q)
-    given, found, _, known = _rates(mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold)
+    driver_rate, driven_rate, _, known = _rates(
+        mech, q, (named_coordinate(mech, input), named_coordinate(mech, output)), hold
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(known, given / found, np.nan)
+        ratio = np.where(known, driver_rate / driven_rate, np.nan)
     return ratio if q.ndim > 1 else float(ratio)
 
 
@@ -76,50 +78,55 @@ def transmission_angle(
     if input == output:
         raise MechanismError(f"input and output are the same joint, {input!r}: nothing is transmitted")
     (q,) = checked_arrays(mech, q=q)
-    given, found, motion, known = _rates(mech, q, (driver, driven), hold)
+    driver_rate, driven_rate, motion, known = _rates(mech, q, (driver, driven), hold)
     if not q.size:
         return np.zeros(q.shape[:-1])
     # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
-    forces = found[..., None] * driver.rows(q) - given[..., None] * driven.rows(q)
+    forces = driven_rate[..., None] * driver.rows(q) - driver_rate[..., None] * driven.rows(q)
     joint = _joint_of(mech, output)
     pushes = _pushes(mech, q, forces, hold, joint)
-    one = _chosen(mech, pushes, joint, at)
-    linear, angular = _velocity_at(mech, q, joint, one.place, motion)
+    push = _chosen(mech, pushes, joint, at)
+    linear, angular = _velocity_at(mech, q, joint, push.place, motion)
     length = units(mech).length
-    work = [np.linalg.norm(x, axis=-1) for x in (one.force, linear, one.moment, angular)]
+    work = [np.linalg.norm(x, axis=-1) for x in (push.force, linear, push.moment, angular)]
     scale = (work[0] + work[2] / length) * (work[1] + work[3] * length)
     angle = np.where(
         work[0] * work[1] > NOTHING * scale,
-        _share(one.force, linear),
-        _share(one.moment, times(one.transmitted, angular)),
+        _share(push.force, linear),
+        _share(push.moment, times(push.transmitted, angular)),
     )
     angle = np.where(known, angle, np.nan)
     return angle if q.ndim > 1 else float(angle)
 
 
 def _share(force: Float64Array, motion: Float64Array) -> Float64Array:
-    """(...): 90 degrees less the angle between two vectors; nan where one of them is zero."""
+    """(...): 90 degrees minus the angle between two vectors; NaN if one is zero."""
     most = np.linalg.norm(force, axis=-1) * np.linalg.norm(motion, axis=-1)
     useful = np.abs(np.einsum("...i,...i->...", force, motion))
     return np.arcsin(np.minimum(np.divide(useful, most, out=np.full(most.shape, np.nan), where=most > 0.0), 1.0))
 
 
 def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
-    """The coordinate of that name, which must be one of a joint: only joints move links by forces of their own."""
-    place = mech.coordinates.index("q", name)
-    if name not in mech.joint_names and place is not None:  # a link may have the name of its joint
+    """The named coordinate, which must belong to a joint: only joints exert forces on links."""
+    index = mech.coordinates.index("q", name)
+    if name not in mech.joint_names and index is not None:  # a link may have the name of its joint
         joint = mech.coordinates.joint_of(name)
-        return named_coordinate(mech, f"{joint}[{place - mech.q_index(joint).start}]")
+        return named_coordinate(mech, f"{joint}[{index - mech.q_index(joint).start}]")
     link = name.rpartition(".")[0]
     if link not in mech.frames:
         mech.body_index(name)  # what is no joint is refused
         return named_coordinate(mech, name)
     body = mech.frame(link).body
     joint = mech.bodies[body].joint if body >= 0 else ""
-    own = [one for one in mech.q_names if joint in (one, mech.coordinates.joint_of(one))] if joint else []
+    coordinates = (
+        [candidate for candidate in mech.q_names if joint in (candidate, mech.coordinates.joint_of(candidate))]
+        if joint
+        else []
+    )
     raise MechanismError(
         f"transmission_angle is about forces on the link that a joint moves, and {name!r} is the place of a link: name "
-        "a coordinate of a joint" + (f"; that of this link has {', '.join(map(repr, own))}" if own else "")
+        "a coordinate of a joint"
+        + (f"; that of this link has {', '.join(map(repr, coordinates))}" if coordinates else "")
     )
 
 
@@ -133,8 +140,8 @@ def _joint_of(mech: Mechanism, name: str) -> str:
 def _rates(
     mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
 ) -> tuple[Float64Array, Float64Array, Float64Array, np.ndarray]:
-    """(...), (...), (..., nv): the rates of both as the mechanism moves, their scale open; zero but for rounding is
-    zero; the velocities of that motion; and (...) whether it follows from the position.
+    """(...), (...), (..., nv): rates of both coordinates up to a common scale, zero within rounding, and the
+    velocities of that motion; (...): whether the motion is unique.
 
     There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
     other.
@@ -145,7 +152,7 @@ def _rates(
         nothing = np.zeros(q.shape[:-1])
         return nothing, nothing, np.zeros((*q.shape[:-1], mech.nv)), nothing > 0.0
     made = family(mech, q.reshape(-1, mech.nq)[0], hold)
-    rows = np.stack([one.dimensionless(made.units).rows(q) for one in ends], axis=-2)
+    rows = np.stack([end.dimensionless(made.units).rows(q) for end in ends], axis=-2)
     basis = made.basis(q)
     u, s, turned = np.linalg.svd(rows @ basis)
     if not made.dof or (made.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
@@ -156,20 +163,26 @@ def _rates(
             f"degrees of freedom{held}"
         )
     rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
-    given, found = (rates[..., k] * one.unit(made.units) for k, one in enumerate(ends))
+    first_rate, second_rate = (rates[..., k] * end.unit(made.units) for k, end in enumerate(ends))
     motion = made.units.velocities * times(basis, turned[..., 0, :])
-    return given, found, motion, made.conditioning(q) > AT_SINGULAR if made.rank else np.ones(q.shape[:-1], dtype=bool)
+    return (
+        first_rate,
+        second_rate,
+        motion,
+        made.conditioning(q) > AT_SINGULAR,
+    )
 
 
 def _velocity_at(
-    mech: Mechanism, q: Float64Array, joint: str, place: Float64Array, motion: Float64Array
+    mech: Mechanism, q: Float64Array, joint: str, point: Float64Array, motion: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """(..., 3) each: the velocity in the world of a point of the link that a joint moves, and its angular velocity, by
-    that joint alone; of one with several degrees of freedom, as these move in the motion (..., nv)."""
-    link, own = mech.link_names[mech.body_index(joint)], mech.v_index(joint)
-    share = motion[..., own] if own.stop - own.start > 1 else np.ones(1)
-    column = times(tree.jacobian(mech, q, link, "world_aligned")[..., own], share)
-    arm = place - tree.frame_pose(mech, q, link)[..., :3, 3]
+    """(..., 3) each: the velocity of a point and the angular velocity, in the world, of the link that a joint moves,
+    due to that joint alone. A joint with several degrees of freedom moves as in the motion (..., nv).
+    """
+    link, columns = mech.link_names[mech.body_index(joint)], mech.v_index(joint)
+    share = motion[..., columns] if columns.stop - columns.start > 1 else np.ones(1)
+    column = times(tree.jacobian(mech, q, link, "world_aligned")[..., columns], share)
+    arm = point - tree.frame_pose(mech, q, link)[..., :3, 3]
     return column[..., 3:] + np.cross(column[..., :3], arm), column[..., :3]
 
 
@@ -192,7 +205,7 @@ class _Push(NamedTuple):
 
 
 def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequence[str], output: str) -> list[_Push]:
-    """All that act on the output link but for its own joint, under joint forces (..., nv) in balance."""
+    """All forces on the output link except that of its own joint, for joint forces (..., nv) in balance."""
     loops, scale = counted_jacobian(mech, q), sizes(mech)
     rows = velocity_rows(mech, hold, "hold")
     held = np.broadcast_to(rows, (*q.shape[:-1], *rows.shape))
@@ -203,15 +216,15 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
     weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
     inside = wrenches_of_joints(weightless, q, still, still, multipliers)
     between, maps = wrenches_of_loops(mech, q, multipliers), float64_function(mech, "loop_motion_maps")(q)
-    body, found = mech.body_index(output), []
+    body, pushes = mech.body_index(output), []
     for k, child in enumerate(mech.bodies):
         if child.parent == body:
             pose = tree.frame_pose(mech, q, child.link)
             moment, force = (times(pose[..., :3, :3], inside[..., k, part]) for part in (slice(3), slice(3, 6)))
-            own = mech.v_index(child.joint)
-            free = np.swapaxes(tree.jacobian(mech, q, child.link, "world_aligned")[..., :3, own], -1, -2)
+            columns = mech.v_index(child.joint)
+            free = np.swapaxes(tree.jacobian(mech, q, child.link, "world_aligned")[..., :3, columns], -1, -2)
             transmitted = np.eye(3) - _projection_on_one(free)
-            found.append(_Push(child.joint, force, moment, pose[..., :3, 3], transmitted))
+            pushes.append(_Push(child.joint, force, moment, pose[..., :3, 3], transmitted))
     for k, loop in enumerate(mech.loops):
         if isinstance(loop, Loop) and body in (mech.frame(loop.link_a).body, mech.frame(loop.link_b).body):
             rotation, position = (np.asarray(part, float) for part in loop.pose_b)
@@ -220,9 +233,9 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
             moment, force = (times(axes, between[..., k, part]) for part in (slice(3), slice(3, 6)))
             held = maps[..., mech.constraints.rows(loop.name), :3] @ np.swapaxes(axes, -1, -2)
             transmitted = np.eye(3) - _projection_on_one(decompose(held, TOGETHER).null.swapaxes(-1, -2))
-            place = times(pose[..., :3, :3], position) + pose[..., :3, 3]
-            found.append(_Push(loop.name, force, moment, place, transmitted))
-    return found
+            point = times(pose[..., :3, :3], position) + pose[..., :3, 3]
+            pushes.append(_Push(loop.name, force, moment, point, transmitted))
+    return pushes
 
 
 def _projection_on_one(axes: Float64Array) -> Float64Array:
@@ -233,7 +246,7 @@ def _projection_on_one(axes: Float64Array) -> Float64Array:
 
 def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
     """The one by which the output link is moved."""
-    names = [one.name for one in pushes]
+    names = [push.name for push in pushes]
     if at is not None:
         if at not in names:
             raise MechanismError(
@@ -241,14 +254,18 @@ def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push
                 f"available: {', '.join(names) or '(none)'}"
             )
         return pushes[names.index(at)]
-    forces = [float(np.abs(one.force).max(initial=0.0)) for one in pushes]
-    moments = [float(np.abs(one.moment).max(initial=0.0)) / units(mech).length for one in pushes]
+    forces = [float(np.abs(push.force).max(initial=0.0)) for push in pushes]
+    moments = [float(np.abs(push.moment).max(initial=0.0)) / units(mech).length for push in pushes]
     none = NOTHING * max((*forces, *moments), default=0.0)
     strengths = forces if max(forces, default=0.0) > none else moments
-    strong = [one for one, strength in zip(pushes, strengths, strict=True) if strength > none]
+    strong = [push for push, strength in zip(pushes, strengths, strict=True) if strength > none]
     if len(strong) == 1:
         return strong[0]
     raise MechanismError(
         f"the link that joint {output!r} of mechanism {mech.name!r} moves is pushed by "
-        + (f"{', '.join(one.name for one in strong)}: say which with at=" if strong else "nothing: name another output")
+        + (
+            f"{', '.join(push.name for push in strong)}: say which with at="
+            if strong
+            else "nothing: name another output"
+        )
     )

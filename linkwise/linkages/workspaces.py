@@ -1,4 +1,4 @@
-"""Two coordinates of a closed mechanism on a grid: where they can be, and along which curves it is singular there."""
+"""Workspaces: two coordinates of a closed mechanism on a grid, and the curves on which it is singular."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SingularCurve:
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Where two coordinates of a mechanism can be in one assembly mode, from ``workspace``.
+    """The region that two coordinates reach in one assembly mode, from ``workspace``.
 
     coordinates    their names
     first, second  (n1,), (n2,): their values on the grid
@@ -80,7 +80,7 @@ class Workspace:
 
     @property
     def area(self) -> float:
-        """Of what is reached: every cell of the grid counts by its corners that are."""
+        """Area of the region; a grid cell counts by the fraction of its corners that are reached."""
         cell = (self.first[1] - self.first[0]) * (self.second[1] - self.second[0])
         there = self.is_reached.astype(float)
         corners = there[:-1, :-1] + there[1:, :-1] + there[:-1, 1:] + there[1:, 1:]
@@ -102,7 +102,7 @@ def workspace(
     points: int | tuple[int, int] = 61,
     limits: bool = False,
 ) -> Workspace:
-    """Where two coordinates can be in the assembly mode of q, and the curves on which the mechanism is singular.
+    """The region that two coordinates reach in the assembly mode of q, and its singular curves.
 
     From q the mechanism is moved from one point of a grid to the next, without a jump to another assembly mode; what
     cannot be reached that way is not part of the workspace.  Curves are exact to 1e-9 where they cross lines of the
@@ -121,21 +121,20 @@ def workspace(
         raise MechanismError(f"a workspace has two coordinates, not {coordinates!r}")
     named = [named_coordinate(mech, name) for name in coordinates]
     start = closed_start("workspace", mech, q, (inputs, outputs, hold))
-    first_one, second_one = (one.centred(float(one.value(start))) for one in named)
+    first_one, second_one = (coordinate.centred(float(coordinate.value(start))) for coordinate in named)
     pair = (first_one, second_one)
     made = family(mech, start, hold)
     require_dof("a workspace", made, start, hold, 2)
     if bounds is None:
-        bounds = [_extent(mech, one, start, hold, limits) for one in pair]
+        bounds = [_extent(mech, coordinate, start, hold, limits) for coordinate in pair]
     first, second = _grid_lines(bounds, points)
     sheet = Sheet(made, pair, start, first, second, LimitSlack(mech) if limits else None)
-    found = measures(sheet.whole, inputs, outputs)
+    quality = measures(sheet.whole, inputs, outputs)
     curves = [*boundary_curves(sheet), *dependence_curves(sheet)]
-    for measure in found:
+    for measure in quality:
         curves += sign_curves(sheet, measure)
-    fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in found}
-    if mech.loops:
-        fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
+    fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in quality}
+    fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
     return Workspace(
         mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
     )
@@ -145,15 +144,15 @@ def _extent(
     mech: Mechanism, coordinate: NamedCoordinate, start: np.ndarray, hold: Sequence[str], limits: bool
 ) -> tuple[float, float]:
     """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
-    found = range_found(mech, coordinate.name, start, hold, limits)
-    if any(end.cause in (TOO_LONG, UNLIMITED) for end in found.ends):
+    motion_range = range_found(mech, coordinate.name, start, hold, limits)
+    if any(end.cause in (TOO_LONG, UNLIMITED) for end in motion_range.ends):
         raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
-    warn_of_unknown_ends(found)
-    if not np.isfinite([found.lower, found.upper]).all():
+    warn_of_unknown_ends(motion_range)
+    if not np.isfinite([motion_range.lower, motion_range.upper]).all():
         here = float(coordinate.value(start))
         return here - np.pi, here + np.pi
-    margin = MARGIN * (found.upper - found.lower)
-    return found.lower - margin, found.upper + margin
+    margin = MARGIN * (motion_range.upper - motion_range.lower)
+    return motion_range.lower - margin, motion_range.upper + margin
 
 
 def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
@@ -172,30 +171,31 @@ def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
 def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray) -> list[SingularCurve]:
     """Points on edges of the grid, joined to curves of one kind each."""
     points = sheet.units * sheet.coordinates(q)
-    found = []
+    curves = []
     for kind in dict.fromkeys(kinds.tolist()):
-        own = np.flatnonzero(kinds == kind)
-        for chain, is_closed in joined([edges[k] for k in own.tolist()]):
-            found.append(SingularCurve(kind, points[own[chain]], q[own[chain]], is_closed))
-    return found
+        edges_of_kind = np.flatnonzero(kinds == kind)
+        for chain, is_closed in joined([edges[k] for k in edges_of_kind.tolist()]):
+            curves.append(SingularCurve(kind, points[edges_of_kind[chain]], q[edges_of_kind[chain]], is_closed))
+    return curves
 
 
 def boundary_curves(sheet: Sheet) -> list[SingularCurve]:
-    """Where the way from a point of the grid to its neighbour ends: the coordinate between turns back."""
+    """Boundary curves: between a reachable grid point and its neighbour a coordinate turns back."""
     edges, q, at_limit = sheet.ends()
     return _curves(sheet, np.where(at_limit, LIMIT, BOUNDARY), edges, q)
 
 
 def sign_curves(sheet: Sheet, measure: Measure) -> list[SingularCurve]:
-    """Where a measure changes its sign."""
+    """Curves on which a measure changes its sign."""
     segments, edges = sheet.inner_edges
     q, crossed = _crossings(sheet, segments, edges, lambda q, which: measure(q, sheet.oriented(q)))
     return _curves(sheet, np.full(len(q), measure.kind), [edges[k] for k in crossed], q)
 
 
 def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
-    """Where constraints of the loops depend on each other: a singular value of G changes its sign, if singular vectors
-    are turned continuously."""
+    """Curves on which loop constraints become dependent: a singular value of G, with continuous singular vectors,
+    changes its sign.
+    """
     rank = sheet.whole.rank
     if not rank:
         return []
@@ -212,8 +212,9 @@ def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
 
 
 def _crossings(sheet: Sheet, segments: Segments, edges: list[Edge], signed: Signed) -> tuple[np.ndarray, np.ndarray]:
-    """Configurations (k, nq) on edges of the grid at which ``signed(q, segment)``, continuous along a segment, changes
-    its sign; and the numbers of these edges, each of which has one."""
+    """Configurations (k, nq) on grid edges where ``signed(q, segment)`` changes its sign, and the numbers of those
+    edges.
+    """
     ends = np.array([signed(segments.q[:, side], np.arange(len(segments.edge))) for side in (0, 1)])
     crossed = np.flatnonzero((ends[0] < 0.0) != (ends[1] < 0.0))
     if not len(crossed):
@@ -225,7 +226,7 @@ def _crossings(sheet: Sheet, segments: Segments, edges: list[Edge], signed: Sign
         *ends[:, crossed],
     )
     q = between(shares, crossed)
-    found = np.abs(signed(q, crossed)) <= ZERO * np.abs(ends[:, crossed]).max(axis=0)
-    edge, first, counts = np.unique(segments.edge[crossed[found]], return_index=True, return_counts=True)
+    is_root = np.abs(signed(q, crossed)) <= ZERO * np.abs(ends[:, crossed]).max(axis=0)
+    edge, first, counts = np.unique(segments.edge[crossed[is_root]], return_index=True, return_counts=True)
     once = counts % 2 == 1  # twice is as good as not at all, as far as curves between edges are concerned
-    return q[np.flatnonzero(found)[first[once]]], edge[once]
+    return q[np.flatnonzero(is_root)[first[once]]], edge[once]

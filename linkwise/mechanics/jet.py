@@ -96,7 +96,7 @@ class Jet:
         return self._through(root, slope, -(0.5 * slope / self.value))
 
     def atan2(self, x: Any) -> Any:
-        """The angle of (x, self): its rate is (x dy - y dx) / (x^2 + y^2), itself a number with a rate."""
+        """The angle of (x, self). Its rate is (x dy - y dx) / (x^2 + y^2), a jet itself."""
         y0, y1, y2 = parts(self)
         x0, x1, x2 = parts(x)
         square = x0 * x0 + y0 * y0
@@ -123,7 +123,7 @@ def _condition(compared: Any) -> Any:
 
 
 def jet(value: Scalar, first: Scalar, second: Scalar = 0.0) -> Any:
-    """A jet, or its value where nothing moves."""
+    """A jet, or the plain value if both derivatives are zero."""
     return value if is_zero(first) and is_zero(second) else Jet(value, first, second)
 
 
@@ -146,7 +146,7 @@ class Dual:
         self.slopes = slopes
 
     def _with(self, other: Any, value: Scalar, slope: Callable[[Scalar, Scalar], Scalar]) -> Any:
-        """Of an operation with another number, from both slopes along each direction."""
+        """The result of a binary operation, from its slopes by both operands."""
         return dual(value, [slope(a, b) for a, b in zip(self.slopes, slopes_of(other, len(self.slopes)), strict=True)])
 
     def __add__(self, other: Any) -> Any:
@@ -203,7 +203,7 @@ class Dual:
 
     def _through(self, value: Scalar, slope: Scalar) -> Any:
         """f(self) from f and f' at the value."""
-        return dual(value, [slope * own for own in self.slopes])
+        return dual(value, [slope * partial for partial in self.slopes])
 
     def sin(self) -> Any:
         return self._through(sin(self.value), cos(self.value))
@@ -244,7 +244,7 @@ def _dual_condition(compared: Any) -> Any:
 
 
 def dual(value: Scalar, slopes: Sequence[Scalar]) -> Any:
-    """A dual, or its value where nothing moves."""
+    """A dual, or the plain value if all slopes are zero."""
     return value if all(map(is_zero, slopes)) else Dual(value, slopes)
 
 

@@ -1,5 +1,6 @@
-"""Numbers at several states at once: mechanics code runs on them as on symbols, so that its pivots and its cost can be
-seen before it is compiled."""
+"""Numbers at several states at once. Mechanics code runs on them as on symbols, so that its pivots and cost are known
+before it is compiled.
+"""
 
 from __future__ import annotations
 

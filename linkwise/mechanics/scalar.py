@@ -59,9 +59,9 @@ Function = Callable[[list[Scalar]], list[Scalar]]
 
 
 def each(items: Sequence[list[Scalar]], *functions: Function, alike: bool = False) -> list[list[Scalar]]:
-    """Each item, a list of numbers, after all functions in turn.  Said where there are many, and nothing else is done
-    to them: each function may then be one loop for those items that have the same constants, or, if they are ``alike``
-    and constants save little, for all of them."""
+    """Apply functions in turn to each item, a list of numbers. With many items each function may become one loop: over
+    items with equal constants, or, if ``alike``, over all of them.
+    """
     traced = next((x for item in items for x in item if hasattr(x, "each")), None)
     if traced is not None:
         return traced.each(items, functions, alike)
@@ -71,8 +71,9 @@ def each(items: Sequence[list[Scalar]], *functions: Function, alike: bool = Fals
 def folded(
     start: Sequence[Scalar], rows: Any, step: Callable[[list[Scalar], list[Scalar]], list[Scalar]]
 ) -> list[Scalar] | None:
-    """``start`` after ``step(numbers, row)`` for all ``rows`` (an array) in turn, as one loop in the program under way;
-    None where no loop is wanted there.  ``step`` must keep nothing of what it computes besides what it returns."""
+    """``start`` after ``step(numbers, row)`` for all ``rows`` (an array) in turn, as one loop of the traced program;
+    None if no loop is wanted. ``step`` must have no side effects.
+    """
     traced = next((x for x in start if hasattr(x, "folded")), None)
     return None if traced is None else traced.folded(start, rows, step)
 

@@ -1,4 +1,4 @@
-"""What is known of a mechanism beyond how it moves: what of its file does not act, postures and groups by name.
+"""Data of a mechanism that no equation of motion uses: notes on ignored parts of its file, named postures and groups.
 
 None of it changes a result of dynamics, so that mechanisms which differ in nothing else are equal.  Everything is kept
 by the names of joints: it stays true when joints are locked or loops added.
@@ -53,7 +53,7 @@ class Note:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of occurrences."""
         return len(self.where)
 
     @property
@@ -114,7 +114,7 @@ class Annotations:
     kept_apart: tuple[tuple[str, str], ...] = ()
 
     def with_fixed(self, joints: Iterable[str]) -> Annotations:
-        """The same with further joints that no longer move."""
+        """A copy in which further joints are fixed."""
         return replace(self, fixed_joints=(*self.fixed_joints, *joints))
 
 
@@ -128,7 +128,7 @@ class Keyframe(NamedTuple):
 
 
 def keyframes(mech: Any) -> dict[str, Keyframe]:
-    """Postures, with what is known of velocities, inputs and activations there."""
+    """Postures with the velocities, inputs and activations of their keyframes."""
     known = {name: tuple(map(dict, more)) for name, *more in mech.annotations.keyframes}
     keyframes_by_name = {}
     for name, q in mech.postures.items():
@@ -160,60 +160,60 @@ def configuration(bodies: Sequence[Body], *parts: Coordinates) -> np.ndarray:
     return q
 
 
-def checked_coordinates(mech: Any, what: str, values: Mapping[str, Any]) -> Coordinates:
+def checked_coordinates(mech: Any, label: str, values: Mapping[str, Any]) -> Coordinates:
     """Coordinates by joint name, one number or as many as the joint has."""
     if not isinstance(values, Mapping):
-        raise MechanismError(f"{what} is given as {{joint name: coordinates}}, not {values!r}")
+        raise MechanismError(f"{label} is given as {{joint name: coordinates}}, not {values!r}")
     result = []
     for joint, value in values.items():
         kind = mech.bodies[mech.body_index(joint)].kind
         at = np.atleast_1d(np.asarray(value, dtype=object))
         if at.shape != (kind.nq,):
-            raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, not {at.tolist()}")
-        numbers = per_coordinate(f"joint {joint!r} of {what}", at, kind.nq)
-        unit = unit_coordinates(kind, f"the quaternion of joint {joint!r} in {what}", numbers)
+            raise MechanismError(f"{label}: joint {joint!r} has {kind.nq} coordinates, not {at.tolist()}")
+        numbers = per_coordinate(f"joint {joint!r} of {label}", at, kind.nq)
+        unit = unit_coordinates(kind, f"the quaternion of joint {joint!r} in {label}", numbers)
         result.append((joint, tuple(unit.tolist())))
     return tuple(result)
 
 
 def with_initial(mech: Any, q: Any) -> Annotations:
     """The annotations of a mechanism with another initial configuration."""
-    what = f"the initial configuration of mechanism {mech.name!r}"
+    label = f"the initial configuration of mechanism {mech.name!r}"
     kept = dict(mech.annotations.initial) if isinstance(q, Mapping) else {}
-    return replace(mech.annotations, initial=tuple({**kept, **dict(_named(mech, what, q))}.items()))
+    return replace(mech.annotations, initial=tuple({**kept, **dict(_named(mech, label, q))}.items()))
 
 
-def _named(mech: Any, what: str, values: Any) -> Coordinates:
+def _named(mech: Any, label: str, values: Any) -> Coordinates:
     """Coordinates by joint of a configuration, which may be given so."""
     if not isinstance(values, Mapping):
-        q = checked_array(what, values, (mech.nq,))
+        q = checked_array(label, values, (mech.nq,))
         values = {body.joint: q[mech.q_index(body.joint)] for body in mech.bodies if not body.mimic}
-    return _independent(mech, what, checked_coordinates(mech, what, values))
+    return _independent(mech, label, checked_coordinates(mech, label, values))
 
 
 def with_postures(mech: Any, postures: Mapping[str, Any]) -> Annotations:
     """The annotations of a mechanism with postures added, or replaced where the name is known."""
     kept = dict(mech.annotations.postures)
     for name, values in postures.items():
-        what = f"posture {checked_name('posture', name)!r} of mechanism {mech.name!r}"
-        kept[name] = _named(mech, what, values)
+        label = f"posture {checked_name('posture', name)!r} of mechanism {mech.name!r}"
+        kept[name] = _named(mech, label, values)
     return replace(mech.annotations, postures=tuple(kept.items()))
 
 
-def _independent(mech: Any, what: str, values_by_joint: Coordinates) -> Coordinates:
+def _independent(mech: Any, label: str, values_by_joint: Coordinates) -> Coordinates:
     """Coordinates of independent joints alone; the value of a mimic joint sets the joint that it mimics.  Raises where
     the two contradict each other."""
     independent = {joint: values for joint, values in values_by_joint if not mech.bodies[mech.body_index(joint)].mimic}
     for joint, (value, *_) in ((joint, values) for joint, values in values_by_joint if joint not in independent):
-        body, place = mech.bodies[mech.body_index(joint)], mech.coordinates.place(joint)
+        body, entry = mech.bodies[mech.body_index(joint)], mech.coordinates.place(joint)
         mimic = body.mimic
         if mimic.joint not in independent and mimic.ratio:
-            independent[mimic.joint] = (float(place.q_at(value)),)
+            independent[mimic.joint] = (float(entry.q_at(value)),)
         follows = mimic.ratio * independent[mimic.joint][0] + mimic.offset if mimic.ratio else mimic.offset
         if abs(value - follows) > SAME_COORDINATE * mech._scales.of_kind(body.kind, "q")[0]:
             raise MechanismError(
-                f"{what}: joint {joint!r} mimics {mimic.joint!r} and is at {follows:g} with it, not at {value:g}: give "
-                "one of the two joints"
+                f"{label}: joint {joint!r} mimics {mimic.joint!r} and is at {follows:g} with it, not at {value:g}: "
+                "give one of the two joints"
             )
     return tuple(independent.items())
 

@@ -28,7 +28,7 @@ MOUNT = "mount"
 
 @dataclass(frozen=True)
 class _Names:
-    """From names of what is attached to those that it gets: links and frames are asked for by ``link``."""
+    """Renames what is attached; links and frames are renamed by ``link``."""
 
     prefix: str
     mount: str
@@ -43,7 +43,7 @@ class _Names:
         return tuple((self(name), numbers) for name, numbers in values)
 
     def renamed(self, record: Any, *fields: str, links: Iterable[str] = ()) -> Any:
-        """A record with these names of its fields, those of ``links`` being links."""
+        """A record with renamed fields; fields in ``links`` name links."""
         renamed = {field: self(getattr(record, field)) for field in fields if hasattr(record, field)}
         renamed |= {field: self.link(getattr(record, field)) for field in links if hasattr(record, field)}
         return dataclasses.replace(record, **renamed)
@@ -86,12 +86,12 @@ def attached(mech: Mechanism, other: Mechanism, frame: str, pose: Any, prefix: s
             *_loaded(mech.bodies, carrier.body, fixed),
             *(_body(body, names, count, carrier.body, at) for body in other.bodies),
         ),
-        frames={one.name: one for one in frames},
+        frames={frame.name: frame for frame in frames},
         loops=(*mech.loops, *(_constraint(loop, names) for loop in other.loops)),
         annotations=_annotations(mech, other, names, fixed if carrier.body < 0 else []),
-        elements=(*mech.elements, *(_element(one, names) for one in other.elements)),
+        elements=(*mech.elements, *(_element(element, names) for element in other.elements)),
         switched_off=_switched_off(mech, other, names),
-        shapes=(*mech.shapes, *(names.renamed(one, "name", links=("link",)) for one in other.shapes)),
+        shapes=(*mech.shapes, *(names.renamed(shape, "name", links=("link",)) for shape in other.shapes)),
         contact_pairs=(*mech.contact_pairs, *(names.renamed(x, "shape_a", "shape_b") for x in other.contact_pairs)),
     )
 
@@ -105,8 +105,8 @@ def _require(other: Any, prefix: Any) -> None:
 
 
 def _without_floors(other: Mechanism) -> Mechanism:
-    """Without planes that are fixed to its ground: they would be carried around."""
-    floors = {one.name for one in other.shapes if one.kind == PLANE and one.placed(other)[0] < 0}
+    """The mechanism without planes fixed to its ground, which would move with the link it is attached to."""
+    floors = {shape.name for shape in other.shapes if shape.kind == PLANE and shape.placed(other)[0] < 0}
     if not floors:
         return other
     warn_caller(
@@ -114,8 +114,8 @@ def _without_floors(other: Mechanism) -> Mechanism:
         "where it is attached to what moves; mech.with_ground() makes a floor",
         OmissionWarning,
     )
-    kept: tuple[Shape, ...] = tuple(one for one in other.shapes if one.name not in floors)
-    pairs: tuple[ContactPair, ...] = tuple(one for one in other.contact_pairs if not floors & set(one.shapes))
+    kept: tuple[Shape, ...] = tuple(shape for shape in other.shapes if shape.name not in floors)
+    pairs: tuple[ContactPair, ...] = tuple(pair for pair in other.contact_pairs if not floors & set(pair.shapes))
     return dataclasses.replace(other, shapes=kept, contact_pairs=pairs)
 
 
@@ -131,11 +131,11 @@ def _refuse_common_names(mech: Mechanism, other: Mechanism, names: _Names) -> No
         }
 
     mine, theirs = of(mech), of(other)
-    for what, names_of_kind in mine.items():
-        common = [name for name in theirs[what] if names(name) in names_of_kind]
+    for noun, names_of_kind in mine.items():
+        common = [name for name in theirs[noun] if names(name) in names_of_kind]
         if common:
             raise MechanismError(
-                f"mechanism {mech.name!r} has a {what} {names(common[0])!r} already, as {other.name!r} would: give its "
+                f"mechanism {mech.name!r} has a {noun} {names(common[0])!r} already, as {other.name!r} would: give its "
                 f"names a prefix of their own, prefix={other.name + '_'!r}"
             )
 
@@ -187,7 +187,7 @@ def _element(record: Any, names: _Names) -> Any:
 
 
 def _switched_off(mech: Mechanism, other: Mechanism, names: _Names) -> Switches:
-    """What of either is: all of a kind stays so where both are, otherwise name by name."""
+    """Switches of both: a kind that is off in both stays off as a whole, otherwise the names are listed."""
     off: dict[tuple[str, str], None] = {}
     known, others = known_elements(mech), known_elements(other)
     for kind in known:
@@ -209,7 +209,7 @@ def _annotations(mech: Mechanism, other: Mechanism, names: _Names, fixed: list[R
         notes=mine.notes + theirs.notes,
         initial=mine.initial + names.coordinates(theirs.initial),
         postures=(*mine.postures, *((names(name), names.coordinates(q)) for name, q in theirs.postures)),
-        groups=(*mine.groups, *((names(name), tuple(map(names, own))) for name, own in theirs.groups)),
+        groups=(*mine.groups, *((names(name), tuple(map(names, members))) for name, members in theirs.groups)),
         fixed_joints=(*mine.fixed_joints, *map(names, theirs.fixed_joints)),
         actuated=_joints_of_both(mech, other, names, "actuated"),
         independent=_joints_of_both(mech, other, names, "independent"),
@@ -222,16 +222,18 @@ def _annotations(mech: Mechanism, other: Mechanism, names: _Names, fixed: list[R
         ),
         timestep=theirs.timestep if mine.timestep is None else mine.timestep,
         integrator=theirs.integrator if mine.integrator is None else mine.integrator,
-        looks=(*mine.looks, *(names.renamed(one, "name", links=("link",)) for one in theirs.looks)),
+        looks=(*mine.looks, *(names.renamed(look, "name", links=("link",)) for look in theirs.looks)),
         ground_mass=grounded.numbers,
         neighbours_touch=mine.neighbours_touch or theirs.neighbours_touch,
         kept_apart=(*mine.kept_apart, *((names.link(a), names.link(b)) for a, b in theirs.kept_apart)),
     )
 
 
-def _joints_of_both(mech: Mechanism, other: Mechanism, names: _Names, what: str) -> tuple[str, ...] | None:
-    """Joints that files name, of both; where one says nothing, all of its own that a motor can be at."""
-    said = [getattr(either.annotations, what) for either in (mech, other)]
+def _joints_of_both(mech: Mechanism, other: Mechanism, names: _Names, field: str) -> tuple[str, ...] | None:
+    """Joints listed by the files of both mechanisms; a mechanism without a list contributes all joints that can have a
+    motor.
+    """
+    said = [getattr(either.annotations, field) for either in (mech, other)]
     if said == [None, None]:
         return None
     for k, either in enumerate((mech, other)):

@@ -73,8 +73,8 @@ class Builder(LoopDeclarations):
         self._check_new("link", name, self._links)
         if name == GROUND:
             raise MechanismError(f'{self._prefix}"{GROUND}" is the fixed world and always there; rename the link')
-        what = f"{self._prefix}link {name!r}"
-        self._links[name] = RigidMass.given(what, mass, com, inertia)
+        label = f"{self._prefix}link {name!r}"
+        self._links[name] = RigidMass.given(label, mass, com, inertia)
         return self
 
     def joint(
@@ -106,27 +106,27 @@ class Builder(LoopDeclarations):
         them.
         """
         self._check_new("joint", name, self._joints)
-        what = f"{self._prefix}joint {name!r}"
-        checks.checked_kind(what, kind)
+        label = f"{self._prefix}joint {name!r}"
+        checks.checked_kind(label, kind)
         if child == GROUND:
-            raise MechanismError(f'{what}: "{GROUND}" cannot be a child; the ground is where the tree starts')
+            raise MechanismError(f'{label}: "{GROUND}" cannot be a child; the ground is where the tree starts')
         if limits is not None and not isinstance(limits, Limits):
-            raise MechanismError(f"{what}: limits must be Limits(lower, upper, velocity, effort), not {limits!r}")
+            raise MechanismError(f"{label}: limits must be Limits(lower, upper, velocity, effort), not {limits!r}")
         if mimic is not None and not isinstance(mimic, Mimic):
-            raise MechanismError(f"{what}: mimic must be Mimic(joint, ratio, offset), not {mimic!r}")
+            raise MechanismError(f"{label}: mimic must be Mimic(joint, ratio, offset), not {mimic!r}")
         self._joints[name] = _Joint(
             name=name,
             kind=kind,
             parent=checks.checked_name("parent link", parent),
             child=checks.checked_name("child link", child),
-            pose=checked_pose(f"the pose of {what}", pose),
-            armature=checks.per_coordinate(f"the armature of {what}", armature, kind.nv),
-            damping=checks.per_coordinate(f"the damping of {what}", damping, kind.nv),
-            friction=checks.per_coordinate(f"the friction of {what}", friction, kind.nv),
-            limits=(limits or Limits()).per_coordinate(what, kind.nq, kind.nv),
+            pose=checked_pose(f"the pose of {label}", pose),
+            armature=checks.per_coordinate(f"the armature of {label}", armature, kind.nv),
+            damping=checks.per_coordinate(f"the damping of {label}", damping, kind.nv),
+            friction=checks.per_coordinate(f"the friction of {label}", friction, kind.nv),
+            limits=(limits or Limits()).per_coordinate(label, kind.nq, kind.nv),
             mimic=mimic,
-            stiffness=checks.per_coordinate(f"the stiffness of {what}", stiffness, kind.nv),
-            rest=checks.rest_position(f"the rest of {what}", rest, kind),
+            stiffness=checks.per_coordinate(f"the stiffness of {label}", stiffness, kind.nv),
+            rest=checks.rest_position(f"the rest of {label}", rest, kind),
         )
         return self
 
@@ -139,7 +139,7 @@ class Builder(LoopDeclarations):
         slides: Mapping[str, Any] | None = None,
         masses: Mapping[str, float] | None = None,
     ) -> Builder:
-        """A planar linkage as it is drawn: points of the x-y plane, and links that join them with pins about z.
+        """A planar linkage from a drawing: points of the x-y plane, and links that join them with pins about z.
 
         points    name -> (x, y), metres
         links     name -> its points, "ABC" or ("A", "B", "C"), names of more than a letter as a tuple; "ground" has
@@ -175,9 +175,10 @@ class Builder(LoopDeclarations):
         return self
 
     def shape(self, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any) -> Builder:
-        """A simple shape fixed to a link or frame, ``lw.contact.Shape`` says what each argument is:
-        ``.shape("sole", "foot", "sphere", 0.02, (0, 0, -0.1))``.  It touches nothing before ``mech.with_ground`` or
-        ``with_contact``."""
+        """A simple shape fixed to a link or frame, with the arguments of ``lw.contact.Shape``: ``.shape("sole",
+        "foot", "sphere", 0.02, (0, 0, -0.1))``. It takes part in contact only after ``mech.with_ground`` or
+        ``with_contact``.
+        """
         self._check_new("shape", name, self._shapes)
         try:
             self._shapes[name] = Shape(name, link, kind, size, pose, **more)
@@ -204,7 +205,7 @@ class Builder(LoopDeclarations):
         frames = self._named_frames(placements)
         try:
             fixed = Annotations(
-                fixed_joints=tuple(one.name for one in self._joints.values() if one.kind.nv == 0),
+                fixed_joints=tuple(joint.name for joint in self._joints.values() if joint.kind.nv == 0),
                 ground_mass=self._ground_mass(placements),
             )
             name = (self._source or "mechanism") if name is None else name
@@ -213,8 +214,10 @@ class Builder(LoopDeclarations):
         except MechanismError as error:
             raise MechanismError(f"{self._prefix}{error}") from error
         if mechanism.parameters.singular_joints and not mechanism._loops_resist:
-            massless = [(one, mechanism.bodies[mechanism.body_index(one.joint)]) for one in mechanism._massless_joints]
-            names = ", ".join(f"{one}{'' if one.undone_by else idle_spin(body)}" for one, body in massless)
+            massless = [
+                (joint, mechanism.bodies[mechanism.body_index(joint.joint)]) for joint in mechanism._massless_joints
+            ]
+            names = ", ".join(f"{joint}{'' if joint.undone_by else idle_spin(body)}" for joint, body in massless)
             self._report(
                 strict,
                 InertiaWarning,
@@ -224,9 +227,9 @@ class Builder(LoopDeclarations):
         self._warn()
         return mechanism
 
-    def _check_new(self, what: str, name: str, known: dict[str, Any]) -> None:
-        if checks.checked_name(f"{self._prefix}{what}", name) in known:
-            raise MechanismError(f"{self._prefix}there are two {what}s named {name!r}; names must be unique")
+    def _check_new(self, noun: str, name: str, known: dict[str, Any]) -> None:
+        if checks.checked_name(f"{self._prefix}{noun}", name) in known:
+            raise MechanismError(f"{self._prefix}there are two {noun}s named {name!r}; names must be unique")
 
     def _report(self, strict: bool, category: type[MechanismWarning], message: str) -> None:
         if strict:
@@ -367,11 +370,11 @@ class Builder(LoopDeclarations):
         bodies = []
         for joint, masses in zip(order, parts, strict=True):
             try:
-                whole = combined(masses)
+                total = combined(masses)
             except MechanismError as error:
                 raise MechanismError(f"{self._prefix}link {joint.child!r}: {error}") from error
-            if whole is NOTHING:
-                whole = RigidMass(0.0, self._links[joint.child].com, NOTHING.inertia)
+            if total is NOTHING:
+                total = RigidMass(0.0, self._links[joint.child].com, NOTHING.inertia)
             parent, pose = placements[joint.parent]
             rotation, position = composed(pose, joint.pose)
             bodies.append(
@@ -382,9 +385,9 @@ class Builder(LoopDeclarations):
                     parent=parent,
                     rotation=rotation,
                     position=position,
-                    mass=whole.mass,
-                    com=whole.com,
-                    inertia=whole.inertia,
+                    mass=total.mass,
+                    com=total.com,
+                    inertia=total.inertia,
                     armature=joint.armature,
                     damping=joint.damping,
                     friction=joint.friction,
@@ -397,7 +400,7 @@ class Builder(LoopDeclarations):
         return tuple(bodies)
 
     def _ground_mass(self, placements: dict[str, tuple[int, Pose]]) -> tuple[float, ...]:
-        """Of all that is welded to the ground."""
+        """Mass of all links welded to the ground."""
         grounded = ((mass, placements[link]) for link, mass in self._links.items())
         return combined(mass.seen_from(*pose) for mass, (body, pose) in grounded if body < 0).numbers
 

@@ -1,4 +1,4 @@
-"""What a mechanism's numbers and names must satisfy, and the errors and warnings that say so.
+"""Validation of a mechanism's numbers and names, with the errors and warnings that report defects.
 
 Two kinds of findings are kept apart. *Malformed* data (wrong shape, NaN, a matrix that is no rotation, a negative mass)
 is always an error. *Physical defects* (moments of inertia that no body can have, limits that exclude each other) are
@@ -37,7 +37,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
-    """The text without its middle where it is longer: messages repeat what files and callers give, of any length."""
+    """The text with its middle left out if it is long: messages quote files and arguments of any length."""
     if len(text) <= most:
         return text
     mark = f" ... ({len(text) - most} more characters) ... "
@@ -74,7 +74,7 @@ class OmissionWarning(MechanismWarning):
 
 
 class MissingConstraintWarning(OmissionWarning):
-    """The same where what is not read holds parts together: without it the mechanism comes apart."""
+    """A part of a file that is ignored closes a loop or couples joints: without it the mechanism comes apart."""
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
@@ -108,7 +108,7 @@ def close_names(name: Any, known: Collection[str]) -> list[str]:
 
 
 def one_of(
-    what: str,
+    label: str,
     value: Any,
     allowed: Collection[str],
     otherwise: str = "",
@@ -123,7 +123,7 @@ def one_of(
         hint = otherwise
     else:
         hint = did_you_mean(value, allowed)
-    raise ValueError(f"unknown {what} {value!r}: {hint}")
+    raise ValueError(f"unknown {label} {value!r}: {hint}")
 
 
 def names_of(names: Iterable[str]) -> tuple[str, ...]:
@@ -131,42 +131,43 @@ def names_of(names: Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def checked_name(what: str, name: Any) -> str:
+def checked_name(label: str, name: Any) -> str:
     """``name`` if it is a non-empty string."""
     if not isinstance(name, str) or not name.strip():
-        raise MechanismError(f"the name of a {what} must be a non-empty string, not {name!r}")
+        raise MechanismError(f"the name of a {label} must be a non-empty string, not {name!r}")
     return name
 
 
-def checked_kind(what: str, kind: Any) -> Joint:
+def checked_kind(label: str, kind: Any) -> Joint:
     """``kind`` if it is a joint, rather than the class of one or something else."""
     if isinstance(kind, type):
-        raise MechanismError(f"{what}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
+        raise MechanismError(f"{label}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
     if isinstance(kind, Contact):
         raise MechanismError(
-            f"{what}: a {type(kind).__name__} ties links that joints move, it moves none: hang the link on a joint, "
+            f"{label}: a {type(kind).__name__} ties links that joints move, it moves none: hang the link on a joint, "
             "such as Floating(), and add the contact with .loop(...)"
         )
     if not isinstance(kind, Joint):
-        raise MechanismError(f"{what}: kind must be a joint such as Revolute((0, 0, 1)), not {kind!r}")
+        raise MechanismError(f"{label}: kind must be a joint such as Revolute((0, 0, 1)), not {kind!r}")
     if not kind.rates_are_velocities:
-        _refuse_changing_motions(what, kind)
+        _refuse_changing_motions(label, kind)
     return kind
 
 
-def checked_loop_kind(what: str, kind: Any) -> LoopKind:
+def checked_loop_kind(label: str, kind: Any) -> LoopKind:
     """``kind`` if it can close a loop: a joint, or a contact such as a wheel."""
-    return kind if isinstance(kind, Contact) else checked_kind(what, kind)
+    return kind if isinstance(kind, Contact) else checked_kind(label, kind)
 
 
-def _refuse_changing_motions(what: str, kind: Joint) -> None:
-    """Velocities that are no rates of coordinates are those of a group, along the axes of the moving frame: the columns
-    of H* are then constant, and what two steps in the other order differ by is known from them."""
+def _refuse_changing_motions(label: str, kind: Joint) -> None:
+    """Velocities that are not rates of coordinates must be those of a group, along the axes of the moving frame. The
+    columns of H* are then constant and give the commutators of steps.
+    """
     rng = np.random.default_rng(0)
     rates = kind.motion_rate(kind.random(rng, ()).tolist(), rng.normal(size=kind.nv).tolist())
     if any(abs(x) > 1e-9 for rate in rates for x in rate.flat()):
         raise MechanismError(
-            f"{what}: a {type(kind).__name__} joint has velocities that are not the rates of its coordinates (its own "
+            f"{label}: a {type(kind).__name__} joint has velocities that are not the rates of its coordinates (its own "
             "q_rate) and motions H* that change with q: give the velocities along the axes of the moving frame, where "
             "the motions are constant, or let them be the rates of the coordinates"
         )
@@ -185,25 +186,25 @@ def _floats(value: Any) -> np.ndarray:
     return array
 
 
-def checked_array(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+def checked_array(label: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """``value`` as a read-only array of finite floats of the given shape (a copy)."""
     try:
         array = _floats(value)
     except (TypeError, ValueError) as error:
-        raise MechanismError(f"{what} must be numbers of shape {shape}, not {value!r}") from error
+        raise MechanismError(f"{label} must be numbers of shape {shape}, not {value!r}") from error
     if array.shape != shape:
-        raise MechanismError(f"{what} must have shape {shape}, not {array.shape}")
+        raise MechanismError(f"{label} must have shape {shape}, not {array.shape}")
     if not all(map(math.isfinite, array.ravel().tolist())):
-        raise MechanismError(f"{what} must be finite, not {value!r}")
+        raise MechanismError(f"{label} must be finite, not {value!r}")
     array.flags.writeable = False
     return array
 
 
-def checked_number(what: str, value: Any) -> float:
+def checked_number(label: str, value: Any) -> float:
     """``value`` as a finite float."""
     if type(value) is float and math.isfinite(value):
         return value
-    return float(checked_array(what, value, ()))
+    return float(checked_array(label, value, ()))
 
 
 def checked_mass(owner: str, value: Any) -> float:
@@ -214,20 +215,20 @@ def checked_mass(owner: str, value: Any) -> float:
     return mass
 
 
-def per_coordinate(what: str, value: Any, count: int, finite: bool = True) -> tuple[float, ...]:
+def per_coordinate(label: str, value: Any, count: int, finite: bool = True) -> tuple[float, ...]:
     """A number for every coordinate, or a sequence of ``count`` numbers, as a tuple."""
     try:
         array = np.broadcast_to(_floats(value), (count,))
     except (TypeError, ValueError) as error:
-        raise MechanismError(f"{what} must be a number or {count} of them, not {value!r}") from error
+        raise MechanismError(f"{label} must be a number or {count} of them, not {value!r}") from error
     if np.isnan(array).any() or (finite and np.isinf(array).any()):
-        raise MechanismError(f"{what} must be {'finite' if finite else 'numbers'}, not {value!r}")
+        raise MechanismError(f"{label} must be {'finite' if finite else 'numbers'}, not {value!r}")
     return tuple(array.tolist())
 
 
-def rest_position(what: str, value: Any, kind: Joint) -> tuple[float, ...]:
+def rest_position(label: str, value: Any, kind: Joint) -> tuple[float, ...]:
     """Coordinates at which a spring is at rest, as a tuple; None is where the two sides of the joint coincide."""
-    return per_coordinate(what, kind.neutral() if value is None else value, kind.nq)
+    return per_coordinate(label, kind.neutral() if value is None else value, kind.nq)
 
 
 def snapped(rotation: np.ndarray) -> np.ndarray:
@@ -237,7 +238,7 @@ def snapped(rotation: np.ndarray) -> np.ndarray:
     return np.where(np.abs(magnitude - 1.0) < ROUND_OFF, np.sign(rotation), result)
 
 
-def checked_rotation(what: str, value: Any) -> np.ndarray:
+def checked_rotation(label: str, value: Any) -> np.ndarray:
     """``value``, a 3x3 matrix or one ``Rotation`` of SciPy's, as a proper rotation matrix, read-only.
 
     A matrix orthonormal to round-off is kept as it is; one that was rounded when written (to five digits or more) is
@@ -245,16 +246,16 @@ def checked_rotation(what: str, value: Any) -> np.ndarray:
     """
     if hasattr(value, "as_matrix"):
         value = snapped(np.asarray(value.as_matrix(), dtype=float))
-    matrix = checked_array(what, value, (3, 3))
+    matrix = checked_array(label, value, (3, 3))
     error = np.abs(matrix.T @ matrix - np.eye(3)).max()
     if error > ORTHONORMAL_TOLERANCE:
         raise MechanismError(
-            f"{what} is not a rotation: R^T R differs from the identity by {error:.1e}, and only up to "
+            f"{label} is not a rotation: R^T R differs from the identity by {error:.1e}, and only up to "
             f"{ORTHONORMAL_TOLERANCE:.0e} is taken as rounding; if it is meant as one, give it with five digits or "
             "more, or the rotation near it: scipy.spatial.transform.Rotation.from_matrix(R).as_matrix()"
         )
     if np.linalg.det(matrix) < 0.0:
-        raise MechanismError(f"{what} is a reflection (determinant -1), not a rotation: use a right-handed frame")
+        raise MechanismError(f"{label} is a reflection (determinant -1), not a rotation: use a right-handed frame")
     if error > 2.0 * ROUND_OFF:
         left, _, right = np.linalg.svd(matrix)
         matrix = snapped(left @ right)
@@ -262,40 +263,41 @@ def checked_rotation(what: str, value: Any) -> np.ndarray:
     return matrix
 
 
-def checked_inertia(what: str, value: Any) -> np.ndarray:
+def checked_inertia(label: str, value: Any) -> np.ndarray:
     """A moment of inertia given as None (zero), three principal moments or a symmetric 3x3 matrix, as that matrix."""
     if value is None:
         return NO_INERTIA
     shape = np.shape(np.asarray(value, dtype=object))
     if shape not in ((3, 3), (3,)):
-        raise MechanismError(f"{what} must have shape (3, 3), or be 3 principal moments, not have shape {shape}")
+        raise MechanismError(f"{label} must have shape (3, 3), or be 3 principal moments, not have shape {shape}")
     if shape == (3,):
-        value = np.diag(checked_array(what, value, (3,)))
-    matrix = checked_array(what, value, (3, 3))
+        value = np.diag(checked_array(label, value, (3,)))
+    matrix = checked_array(label, value, (3, 3))
     asymmetry = np.abs(matrix - matrix.T).max()
     if asymmetry > INERTIA_TOLERANCE * np.abs(matrix).max():
-        raise MechanismError(f"{what} must be symmetric; entries across the diagonal differ by {asymmetry:.1e}")
+        raise MechanismError(f"{label} must be symmetric; entries across the diagonal differ by {asymmetry:.1e}")
     if asymmetry > 0.0:
         matrix = 0.5 * (matrix + matrix.T)
         matrix.flags.writeable = False
     return matrix
 
 
-def require_finite_moments(what: str, mass: float, com: np.ndarray, inertia: np.ndarray) -> None:
+def require_finite_moments(label: str, mass: float, com: np.ndarray, inertia: np.ndarray) -> None:
     """Raise where the moments of inertia about the origin are beyond floating-point numbers."""
     x, y, z = com.tolist()
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
     largest = 3.0 * (abs(xx) + abs(yy) + abs(zz) + abs(xy) + abs(xz) + abs(yz) + abs(mass) * (x * x + y * y + z * z))
     if not math.isfinite(largest):
         raise MechanismError(
-            f"{what}: its moments of inertia about its origin are beyond 1e308, too large to compute with (mass "
+            f"{label}: its moments of inertia about its origin are beyond 1e308, too large to compute with (mass "
             f"{mass:g}, centre of mass {x:g} {y:g} {z:g}); correct them, or use other units"
         )
 
 
 def clearly_rigid(mass: float, moments: Sequence[float], distance: float = 0.0) -> bool:
-    """Whether a rigid body has this mass and these central moments (xx, xy, xz, yy, yz, zz); False where it takes
-    principal moments to tell.  ``distance`` is that of its centre from where its numbers may have been given.
+    """Whether a rigid body can have this mass and these central moments (xx, xy, xz, yy, yz, zz). False if only
+    principal moments can decide. ``distance`` is the possible distance of the centre of mass from the point that the
+    moments were given about.
 
     The eigenvalues of ``tr(I) / 2 - I`` are half of what two principal moments together exceed the third by: it must be
     positive (Sylvester's minors), by a part of the tolerance of ``inertia_defects``.
@@ -310,9 +312,9 @@ def clearly_rigid(mass: float, moments: Sequence[float], distance: float = 0.0) 
 
 
 def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False, com: Sequence[float] = ()) -> list[str]:
-    """Sentences on what keeps this mass and this central inertia from belonging to a rigid body; empty if nothing.
-    A rotor may have no mass: it is then counted with what carries it.  The centre of mass tells how far off rounding
-    may be where the inertia was given about another point."""
+    """Sentences on why no rigid body has this mass and central inertia; empty if one has. A rotor may be massless: its
+    inertia is added to its carrier. The centre of mass bounds the round-off of an inertia given about another point.
+    """
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
     distance = math.hypot(*com)
     if clearly_rigid(mass, (xx, xy, xz, yy, yz, zz), distance):
@@ -338,7 +340,7 @@ def inertia_defects(mass: float, inertia: np.ndarray, is_rotor: bool = False, co
 
 
 def _meant(inertia: np.ndarray) -> str:
-    """What to give instead of one moment alone, as links of planar mechanisms are often known by."""
+    """Advice for a single moment of inertia, as planar models have it: the matrix to write instead."""
     moments = inertia.diagonal()
     if np.count_nonzero(inertia) != 1 or not moments.any():
         return ""

@@ -78,7 +78,7 @@ def _cluster(mech: Mechanism, bodies: list[int], loops: list[int]) -> Cluster:
     return Cluster(
         tuple(bodies),
         mech.tree.parents[bodies[0]],
-        tuple(sorted({k for places in slices for k in range(places.start, places.stop)})),
+        tuple(sorted({k for rows in slices for k in range(rows.start, rows.stop)})),
         tuple(loops),
-        tuple(k for places in rows for k in range(places.start, places.stop)),
+        tuple(k for part in rows for k in range(part.start, part.stop)),
     )

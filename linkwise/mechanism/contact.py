@@ -1,4 +1,4 @@
-"""The view ``mech.contact``: which shapes push each other apart, and edits of these pairs and their numbers."""
+"""The view ``mech.contact``: contact pairs of shapes, and edits of pairs and their parameters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OF_PAIR = ("mass", "carried", "load")
 
 
 class ContactView(View):
-    """Which shapes may touch, and how: ``mech.shapes`` and ``mech.contact_pairs`` are the shapes and pairs themselves.
+    """Contact pairs and their parameters; ``mech.shapes`` and ``mech.contact_pairs`` are the records.
 
     ``mech.with_shape``, ``mech.with_ground`` and ``mech.with_contact`` add some.
     """
@@ -70,8 +70,9 @@ class ContactView(View):
 
     @property
     def step(self) -> float:
-        """The longest step in which explicit methods follow all of its contacts; infinite without contact.  In longer
-        ones contacts are softer, so that they stay stable."""
+        """The longest step with which explicit methods resolve all contacts; infinite without contact. Longer steps
+        make contacts softer, so that they stay stable.
+        """
         return min((pair.step for pair in self._mech.contact_pairs), default=math.inf)
 
     @property
@@ -84,16 +85,16 @@ class ContactView(View):
 
     @kept
     def scales(self) -> dict[str, tuple[float, float]]:
-        """Name of a contact pair -> the length L and the time sqrt(L / g) that measure its motion."""
+        """Name of each contact pair -> length L and time sqrt(L / g) that scale its motion."""
         defaults = contact_defaults(self._mech)
         return {pair.name: (defaults.length(pair), defaults.time(pair)) for pair in self._mech.contact_pairs}
 
     @property
     def pairs_between_links(self) -> tuple[tuple[str, str], ...]:
-        """Names of shapes on different moving links that can touch and that masks let touch, in pairs: all but those
-        that the file keeps apart (``<exclude>`` of MJCF), and of links that a joint connects, which overlap where they
-        are connected, unless it says that they touch (``filterparent``).  ``mech.with_contact(*these)`` lets all of
-        them touch."""
+        """Pairs of names of shapes on different moving links that can touch. Pairs excluded by the file (``<exclude>``
+        of MJCF) or by masks are left out, and so are links connected by a joint, unless ``filterparent`` is off.
+        ``mech.with_contact(*these)`` adds contact to all of them.
+        """
         moving = [(shape, body) for shape in self._mech.shapes if (body := shape.placed(self._mech)[0]) >= 0]
         carrying = {body for _, body in moving} | {i for i, body in enumerate(self._mech.bodies) if body.mass > 0.0}
         around = {body: _next_around(self._mech, body, carrying) for _, body in moving}
@@ -117,12 +118,12 @@ class ContactView(View):
 
 
 def contact_defaults(mech: Mechanism) -> Defaults:
-    """Numbers that its contacts have by default."""
+    """Default parameters of the mechanism's contacts."""
     return Defaults(mech, [pair.shapes for pair in mech.contact_pairs])
 
 
 def contact_notes(mech: Mechanism) -> tuple[Note, ...]:
-    """What of its contacts does not act."""
+    """Notes on contacts of the file that are ignored."""
     boxes = (pair.name for pair in mech.contact_pairs if are_boxes(*map(mech.contact.shape, pair.shapes)))
     by_corners = tuple(boxes)
     return (Note(EDGES, by_corners, BY_CORNERS),) if by_corners else ()
@@ -170,7 +171,7 @@ def with_shape(mech: Mechanism, shape: Shape) -> Mechanism:
 
 
 def _next_around(mech: Mechanism, body: int, carrying: set[int]) -> int:
-    """The link that carries this one, past those between several joints in one place."""
+    """The nearest ancestor among ``carrying``, -1 for the ground."""
     parent = mech.tree.parents[body]
     while parent >= 0 and parent not in carrying:
         parent = mech.tree.parents[parent]
@@ -178,7 +179,7 @@ def _next_around(mech: Mechanism, body: int, carrying: set[int]) -> int:
 
 
 def _on_the_ground(mech: Mechanism) -> Annotations:
-    """What is known, with shapes that have touched nothing so far touching the ground."""
+    """Annotations after shapes that had no contact so far were made to touch the ground."""
     known: Annotations = mech.annotations
     if all(note.what != WITHOUT_GROUND for note in known.notes):
         return known
@@ -209,7 +210,7 @@ def ground_plane(name: str, height: float, normal: Any) -> Shape:
 def with_contact(
     mech: Mechanism, pairs: Iterable[tuple[str, str]], step: float | None, numbers: dict[str, float]
 ) -> Mechanism:
-    """The mechanism with contacts of these pairs added or changed; without pairs, of all that it has."""
+    """A copy with contact pairs added or changed; without pairs all existing ones are changed."""
     pairs = list(pairs) or [pair.shapes for pair in mech.contact_pairs]
     if not pairs:
         raise MechanismError(
@@ -241,8 +242,7 @@ def with_contact(
 
 
 def _with_new_defaults(mech: Mechanism, defaults: Defaults) -> list[ContactPair]:
-    """The contacts of a mechanism, whose numbers that are its defaults follow new ones: what may rest on them, and how
-    large it is, changes with shapes and pairs that are added."""
+    """Contact pairs whose default parameters are recomputed: added shapes and pairs change the carried mass."""
     before, pairs = contact_defaults(mech), []
     for pair in mech.contact_pairs:
         old, new = (numbers_of.pair(*pair.shapes, pair.law.friction) for numbers_of in (before, defaults))
@@ -260,7 +260,7 @@ def _two_names(pair: Any) -> tuple[str, str]:
 
 
 def _number_of_parts(a: Shape, b: Shape) -> int:
-    """Of elementary contacts of a pair."""
+    """Number of elementary contacts of a pair."""
     if not by_parts(b):
         return 1
     return len(bumps(a, a.pose)) + (len(bumps(b, b.pose)) if presses_back(a, b) else 0)

@@ -26,7 +26,7 @@ USUAL_STEP = 1e-3  # that step where nothing of the mechanism sets a time: the o
 
 
 class Defaults:
-    """Numbers for contacts of one mechanism, in its initial configuration.
+    """Default contact parameters of one mechanism in its initial configuration.
 
     Trees that can touch each other may rest on one contact together: M is their mass, L the size of the largest, W =
     M g their weight.  m is the smallest mass that a force at one of the touching points feels, in any direction:
@@ -43,7 +43,7 @@ class Defaults:
     """
 
     def __init__(self, mech: Mechanism, pairs: Iterable[tuple[str, str]] = ()):
-        """``pairs``: names of all shapes that touch; without them every tree is for itself."""
+        """``pairs``: names of all shapes in contact; without them every tree is alone."""
         self._mech, self._pairs = mech, list(pairs)
         self._felt: dict[str, float] = {}
 
@@ -77,8 +77,9 @@ class Defaults:
         return math.sqrt(length / self._gravity(length))
 
     def _carried(self, shapes: Iterable[Shape]) -> tuple[float, float]:
-        """Mass and size of what may rest on a contact of these shapes: of two trees all but the lighter one, which is
-        below or above it."""
+        """Mass and size that may rest on a contact of these shapes: all trees in contact, or between two trees all but
+        the lighter one.
+        """
         roots = {self._roots[body] for shape in shapes if (body := shape.placed(self._mech)[0]) >= 0}
         trees = {tree for root in roots for tree in self._heaps[root]}
         mass = sum(self._trees[tree][0] for tree in trees)
@@ -122,7 +123,7 @@ class Defaults:
 
     @cached_property
     def _trees(self) -> dict[int, tuple[float, float]]:
-        """Root -> mass of a tree, and how far its links and shapes reach from its centre of mass."""
+        """Root -> mass of its tree, and the largest distance of its links and shapes from its centre of mass."""
         points: dict[int, list[tuple[np.ndarray, float, float]]] = {}  # position, mass, size about it
         for body, (rotation, position), root in zip(self._mech.bodies, self._points.poses, self._roots, strict=True):
             points.setdefault(root, []).append((position + rotation @ body.com, body.mass, 0.0))
@@ -133,11 +134,11 @@ class Defaults:
                 points[self._roots[carrier]].append((position + rotation @ pose[1], 0.0, _extent(shape)))
         weights = {}
         for root, parts in points.items():
-            places, masses, sizes = (np.array(x) for x in zip(*parts, strict=True))
+            centers, masses, sizes = (np.array(x) for x in zip(*parts, strict=True))
             total = float(masses.sum())
-            centre = masses @ places / total if total > 0.0 else places.mean(axis=0)
+            centre = masses @ centers / total if total > 0.0 else centers.mean(axis=0)
             counted = (masses > 0.0) | (sizes > 0.0)
-            reach = np.linalg.norm(places - centre, axis=-1) + sizes
+            reach = np.linalg.norm(centers - centre, axis=-1) + sizes
             weights[root] = total, float(reach.max(where=counted, initial=0.0))
         return weights
 
@@ -146,7 +147,7 @@ class Defaults:
         return PointMobility(self._mech)
 
     def _mobility(self, shape: Shape) -> float:
-        """Of the most easily pushed point of a shape, zero on the ground."""
+        """Largest inverse effective mass of the points of a shape; zero on the ground."""
         if shape.name not in self._felt:
             body, pose = shape.placed(self._mech)
             points = [
@@ -160,7 +161,7 @@ class Defaults:
 
 
 def _extent(shape: Shape) -> float:
-    """How far a shape reaches from its middle; zero for planes."""
+    """Largest distance of a shape's surface from its centre; zero for planes."""
     if shape.kind == PLANE:
         return 0.0
     if shape.kind in ("sphere", "ellipsoid"):

@@ -16,7 +16,7 @@ ANGLES = ("roll", "pitch", "yaw")  # by which orientations can be given: rotatio
 
 
 class CoordinatesView(View):
-    """Coordinates of the joints; ``mech.q_names`` and ``mech.v_names`` name each of them."""
+    """Names, indices and measures of joint coordinates."""
 
     __slots__ = ()
 
@@ -27,12 +27,13 @@ class CoordinatesView(View):
         return self._numbered[quantity]
 
     def index(self, quantity: str, name: str) -> int | None:
-        """Where in "q" or "v" a single coordinate is, by either of its names; None if there is none."""
+        """Index of a single coordinate in "q" or "v", by either of its names; None if unknown."""
         return self._indices[quantity].get(name)
 
     def measures(self, quantity: str) -> tuple[str, ...]:
-        """What every number of q measures: "angle", "length", "quaternion" or "other"; of other quantities, those of
-        v."""
+        """The measure of every entry of q: "angle", "length", "quaternion" or "other"; for other quantities that of
+        every entry of v.
+        """
         of = "q" if quantity == "q" else "v"
         return tuple(x.of for body in self._mech.bodies if not body.mimic for x in body.kind.measures(of))
 
@@ -41,8 +42,9 @@ class CoordinatesView(View):
         return re.sub(r"\[\d+\]$", "", name) if name.endswith("]") else name.rpartition(".")[0]
 
     def place(self, joint: str) -> Place:
-        """Where the named joint's own coordinates are, with the ratio and offset of a joint that mimics another; or one
-        of its coordinates, "joint.x", where rates are velocities."""
+        """Slices of a joint's coordinates in q and v, with ratio and offset of a mimic joint. A single coordinate is
+        named "joint.x" if its rate is its velocity.
+        """
         mech = self._mech
         if joint not in mech.joint_names and (single := self.single_place(joint)) is not None:
             return single
@@ -51,9 +53,9 @@ class CoordinatesView(View):
         return Place(joint, mech.q_index(joint), mech.v_index(joint), ratio, offset)
 
     def single_place(self, name: str) -> Place | None:
-        """The place of one coordinate of a joint with several, whose rate is its velocity; None of other names."""
-        place = self.index("q", name)
-        if place is None:
+        """Slices of one coordinate of a joint with several, if its rate is its velocity; else None."""
+        index = self.index("q", name)
+        if index is None:
             return None
         mech = self._mech
         body = mech.bodies[mech.body_index(self.joint_of(name))]
@@ -62,8 +64,8 @@ class CoordinatesView(View):
                 f"{name!r} is one number of an orientation or position whose rate is no velocity of its own: name the "
                 f"whole joint {body.joint!r}"
             )
-        velocity = mech.v_index(body.joint).start + place - mech.q_index(body.joint).start
-        return Place(name, slice(place, place + 1), slice(velocity, velocity + 1), 1.0, 0.0)
+        velocity = mech.v_index(body.joint).start + index - mech.q_index(body.joint).start
+        return Place(name, slice(index, index + 1), slice(velocity, velocity + 1), 1.0, 0.0)
 
     @kept
     def mimic_joints(self) -> tuple[str, ...]:
@@ -72,18 +74,19 @@ class CoordinatesView(View):
 
     @kept
     def rates_are_velocities(self) -> bool:
-        """Whether dq/dt = v for all joints: then q is a set of ordinary coordinates."""
+        """Whether dq/dt = v for all joints."""
         return all(body.kind.rates_are_velocities for body in self._mech.bodies)
 
     @kept
     def steps_commute(self) -> bool:
-        """Whether two steps along tangent vectors may be taken in either order."""
+        """Whether steps along tangent vectors commute."""
         return all(body.kind.steps_commute for body in self._mech.bodies)
 
     @kept
     def structure_constants(self) -> NDArray[np.float64]:
-        """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions of v: zero but for
-        joints whose steps do not commute, such as those that rotate freely."""
+        """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k for the tangent directions E of v. Zero
+        except for joints whose steps do not commute, such as free rotations.
+        """
         constants = np.zeros((self._mech.nv,) * 3)
         for body in self._mech.bodies:
             if not body.mimic:

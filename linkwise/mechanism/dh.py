@@ -168,11 +168,11 @@ def _screw(axis: int, angle: float, distance: float) -> Pose:
 
 
 def _mass(number: int, row: Mapping[str, Any], convention: str) -> RigidMass:
-    """The link's mass, seen from its DH frame."""
-    what = f"row {number} of the DH table: "
+    """The link's mass, centre of mass and inertia in its DH frame."""
+    prefix = f"row {number} of the DH table: "
     com_key, sign = ("r", -1.0) if convention == "saha1999" else ("com", 1.0)
     return RigidMass(
-        checked_number(f"{what}mass", row.get("mass", 0.0)),
-        sign * checked_array(f"{what}{com_key}", row.get(com_key, (0.0, 0.0, 0.0)), (3,)),
-        checked_inertia(f"{what}inertia", row.get("inertia")),
+        checked_number(f"{prefix}mass", row.get("mass", 0.0)),
+        sign * checked_array(f"{prefix}{com_key}", row.get(com_key, (0.0, 0.0, 0.0)), (3,)),
+        checked_inertia(f"{prefix}inertia", row.get("inertia")),
     )

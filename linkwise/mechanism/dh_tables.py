@@ -1,4 +1,4 @@
-"""The Denavit-Hartenberg table of an arm, whatever it was made from; conventions as in ``dh.py``."""
+"""The Denavit-Hartenberg table of any serial arm; conventions as in ``dh.py``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATEX = {"theta": r"\theta", "d": "d", "a": "a", "alpha": r"\alpha"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DHTable:
-    """Of a serial arm, from ``dh_table``.
+    """The DH table of a serial arm, from ``dh_table``.
 
     rows         one mapping per joint, base to tip, with the keys of ``lw.from_dh``: theta, d, a, alpha, kind, joint,
                  link; metres and radians.  What the joint moves, theta or d, is its value where q is zero
@@ -82,14 +82,14 @@ def dh_table(mech: Mechanism, link: str | None = None, convention: str = "standa
     frames = _standard(axes, end[:3, 3]) if convention == "standard" else _modified(axes)
     rows = []
     for number, body in enumerate(chain):
-        one, kind = mech.bodies[body], mech.bodies[body].kind
-        own = _numbers(np.linalg.solve(frames[number], frames[number + 1]), convention, scales(mech).length)
+        joint, kind = mech.bodies[body], mech.bodies[body].kind
+        row = _numbers(np.linalg.solve(frames[number], frames[number + 1]), convention, scales(mech).length)
         named = {
             "kind": "revolute" if kind.hinge else "prismatic",
-            "joint": one.joint,
-            "link": one.link,
+            "joint": joint.joint,
+            "link": joint.link,
         }
-        rows.append({**dict(zip(COLUMNS, own, strict=True)), **named})
+        rows.append({**dict(zip(COLUMNS, row, strict=True)), **named})
     return DHTable(tuple(rows), frames[0], np.linalg.solve(frames[-1], end), convention)
 
 
@@ -97,7 +97,7 @@ Axis = tuple[np.ndarray, np.ndarray]  # a point of it, its direction
 
 
 def _poses_at_zero(mech: Mechanism) -> list[np.ndarray]:
-    """(4, 4) of each link where all coordinates are zero."""
+    """(4, 4): pose of each link with all coordinates zero."""
     poses: list[np.ndarray] = []
     for body in mech.bodies:
         pose = _matrix(body.rotation, body.position)
@@ -108,16 +108,16 @@ def _poses_at_zero(mech: Mechanism) -> list[np.ndarray]:
 def _axis(mech: Mechanism, body: int, pose: np.ndarray) -> Axis:
     link = mech.bodies[body]
     if link.kind.only_step is None or link.mimic:
-        what = f"mimics {link.mimic.joint!r}" if link.mimic else f"is {link.kind!r}"
+        state = f"mimics {link.mimic.joint!r}" if link.mimic else f"is {link.kind!r}"
         raise MechanismError(
             f"a Denavit-Hartenberg table has joints that rotate about or slide along one axis, and joint "
-            f"{link.joint!r} of mechanism {mech.name!r} {what}: lock it (mech.with_locked)"
+            f"{link.joint!r} of mechanism {mech.name!r} {state}: lock it (mech.with_locked)"
         )
     return pose[:3, 3], pose[:3, :3] @ np.asarray(link.kind.only_step.axis, float)
 
 
 def _normals(axes: Sequence[Axis]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Of neighbouring axes: the feet of their common normal on both, and its direction."""
+    """For neighbouring axes: the feet of their common normal on both, and its direction."""
     size = max([float(np.linalg.norm(b[0] - a[0])) for a, b in zip(axes, axes[1:], strict=False)], default=1.0) or 1.0
     x = _square_to(axes[0][1], np.array([1.0, 0.0, 0.0]))
     start = axes[0][0] - axes[0][1] * (axes[0][0] @ axes[0][1])  # next to the world's origin
@@ -144,8 +144,9 @@ def _normals(axes: Sequence[Axis]) -> list[tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _standard(axes: Sequence[Axis], end: np.ndarray) -> list[np.ndarray]:
-    """Frames 0 to n: frame i along the axis of joint i + 1, at the foot of its normal to the axis before; the last one
-    at the end of the arm."""
+    """Frames 0 to n: frame i lies along the axis of joint i + 1, at the foot of the normal to the axis before; the
+    last one at the end of the arm.
+    """
     normals = _normals(axes)
     z = axes[0][1]
     first = axes[0][0] - z * (axes[0][0] @ z)
@@ -159,7 +160,7 @@ def _standard(axes: Sequence[Axis], end: np.ndarray) -> list[np.ndarray]:
 
 
 def _modified(axes: Sequence[Axis]) -> list[np.ndarray]:
-    """Frames 0 to n: frame i along the axis of joint i, at the foot of its normal to the axis behind."""
+    """Frames 0 to n: frame i lies along the axis of joint i, at the foot of the normal to the next axis."""
     normals = _normals(axes)
     frames = [_frame(foot, x, axis[1]) for (foot, _, x), axis in zip(normals, axes, strict=False)]
     p, z = axes[-1]
@@ -183,7 +184,7 @@ def _numbers(step: np.ndarray, convention: str, length: float) -> tuple[float, f
 
 
 def _alike(direction: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """A direction or its opposite, whichever turns less."""
+    """The direction or its opposite, whichever is nearer to ``other``."""
     return direction if direction @ other >= -PARALLEL else -direction
 
 

@@ -78,24 +78,24 @@ class Drive:
             ) from error
 
 
-def _value(given: Any, t: float) -> Any:
-    return given(float(t)) if callable(given) else given
+def _value(function: Any, t: float) -> Any:
+    return function(float(t)) if callable(function) else function
 
 
-def _number(what: str, value: Any) -> float:
+def _number(label: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise MechanismError(f"{what} must be one number, got {value!r}") from None
+        raise MechanismError(f"{label} must be one number, got {value!r}") from None
     if not math.isfinite(number):
-        raise MechanismError(f"{what} must be finite, got {number}")
+        raise MechanismError(f"{label} must be finite, got {number}")
     return number
 
 
-def drive_of(given: Any, velocity: Any = None, acceleration: Any = None) -> Drive:
+def drive_of(position: Any, velocity: Any = None, acceleration: Any = None) -> Drive:
     """A drive from what a user gives for one."""
-    if isinstance(given, Drive):
+    if isinstance(position, Drive):
         if velocity is not None or acceleration is not None:
             raise MechanismError("a Drive has its own velocity and acceleration: give them there")
-        return given
-    return Drive(given, velocity, acceleration)
+        return position
+    return Drive(position, velocity, acceleration)

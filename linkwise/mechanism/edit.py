@@ -25,7 +25,7 @@ from linkwise.mechanism.welding import RigidMass, combined, composed
 
 
 def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
-    """Joints frozen at coordinates: each link they move is welded to its parent and stays as a named frame.
+    """Lock joints at coordinates: each moved link is welded to its parent and stays as a named frame.
 
     Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts (but where
     the mechanism is attached to another), and the armature of a locked joint, which rotates against it only, goes with
@@ -33,24 +33,24 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
     """
     values = _locked_coordinates(mech, joints)
     # Where each body of the old mechanism went: a body of the new one, and the pose in its link frame.
-    places: list[tuple[int, Pose]] = []
+    poses: list[tuple[int, Pose]] = []
     kept: list[Body] = []
     masses: list[list[RigidMass]] = []
     grounded = [RigidMass.of_numbers(mech.annotations.ground_mass)]
     for body in mech.bodies:
-        carrier, pose = places[body.parent] if body.parent >= 0 else (-1, (np.eye(3), np.zeros(3)))
+        carrier, pose = poses[body.parent] if body.parent >= 0 else (-1, (np.eye(3), np.zeros(3)))
         pose = composed(pose, (body.rotation, body.position))
         if body.joint in values:
-            place = carrier, composed(pose, _joint_pose(body, values[body.joint]))
+            placement = carrier, composed(pose, _joint_pose(body, values[body.joint]))
             heavy = masses[carrier] if carrier >= 0 else grounded
-            heavy.append(RigidMass(body.mass, body.com, body.inertia).seen_from(*place[1]))
+            heavy.append(RigidMass(body.mass, body.com, body.inertia).seen_from(*placement[1]))
         else:
-            place = len(kept), (np.eye(3), np.zeros(3))
+            placement = len(kept), (np.eye(3), np.zeros(3))
             kept.append(dataclasses.replace(body, parent=carrier, rotation=pose[0], position=pose[1]))
             masses.append([RigidMass(body.mass, body.com, body.inertia)])
-        places.append(place)
+        poses.append(placement)
     bodies = tuple(_with_mass(body, combined(parts)) for body, parts in zip(kept, masses, strict=True))
-    frames = [_moved(frame, *places[frame.body]) if frame.body >= 0 else frame for frame in mech.frames.values()]
+    frames = [_moved(frame, *poses[frame.body]) if frame.body >= 0 else frame for frame in mech.frames.values()]
     loops = tuple(_with_locked(mech, loop, values) for loop in mech.loops)
     return dataclasses.replace(
         mech,
@@ -59,22 +59,22 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
         loops=loops,
         annotations=dataclasses.replace(mech.annotations.with_fixed(values), ground_mass=combined(grounded).numbers),
         elements=locked(mech.elements, values),
-        contact_pairs=tuple(pair for pair in mech.contact_pairs if not _joined(mech, pair, places)),
+        contact_pairs=tuple(pair for pair in mech.contact_pairs if not _joined(mech, pair, poses)),
     )
 
 
-def _joined(mech: Mechanism, pair: ContactPair, places: Sequence[tuple[int, Pose]]) -> bool:
-    """Whether two shapes are parts of one rigid body when bodies are where ``places`` says."""
+def _joined(mech: Mechanism, pair: ContactPair, poses: Sequence[tuple[int, Pose]]) -> bool:
+    """Whether two shapes belong to one rigid body after bodies are merged to ``poses``."""
     bodies = (mech.contact.shape(name).placed(mech)[0] for name in pair.shapes)
-    return len({places[body][0] if body >= 0 else -1 for body in bodies}) == 1
+    return len({poses[body][0] if body >= 0 else -1 for body in bodies}) == 1
 
 
 def _with_locked(mech: Mechanism, loop: Constraint, values: Mapping[str, list[float]]) -> Constraint:
     """A loop or coupling when joints are locked at these values: what they add to a coupling becomes a constant."""
     if all(mech.joint_names[body] in values for body in loop.bodies_within(mech)):
-        what = "all joints of coupling" if isinstance(loop, Coupling) else "both sides of loop"
+        parts = "all joints of coupling" if isinstance(loop, Coupling) else "both sides of loop"
         raise MechanismError(
-            f"locking {', '.join(map(repr, values))} of mechanism {mech.name!r} makes {what} {loop.name!r} parts of "
+            f"locking {', '.join(map(repr, values))} of mechanism {mech.name!r} makes {parts} {loop.name!r} parts of "
             "one rigid body: leave a joint of it free, or start from mech.spanning_tree"
         )
     if not isinstance(loop, Coupling):
@@ -115,7 +115,7 @@ def _require_independent(mech: Mechanism, body: Body) -> None:
 
 
 def _joint_pose(body: Body, q: list[float]) -> Pose:
-    """The link's frame in the joint's frame; the joint itself is written along its own axes."""
+    """Pose of the link's frame in the joint's frame."""
     try:
         transform, axes = body.kind.transform(q), np.array(body.kind.alignment, dtype=float)
     except ZeroDivisionError:
@@ -182,16 +182,16 @@ def initially(mech: Mechanism, joints: Any) -> Any:
     return {name: mech.initial[mech.q_index(name)] for name in names}
 
 
-def by_joint(what: str, values: Any, named: Mapping[str, Any], numbers_of: Mechanism | None = None) -> dict[str, Any]:
+def by_joint(label: str, values: Any, named: Mapping[str, Any], numbers_of: Mechanism | None = None) -> dict[str, Any]:
     """Values by joint name, from a dictionary and from keywords; a number is for all joints of ``numbers_of`` but
     floating ones, which nothing holds."""
     if numbers_of is not None and isinstance(values, Real):
         values = {body.joint: values for body in numbers_of.bodies if not body.kind.is_free}
     if not isinstance(values, Mapping):
-        raise TypeError(f"{what} of joints: give {{joint name: value}} or joint=value, got {values!r}")
+        raise TypeError(f"{label} of joints: give {{joint name: value}} or joint=value, got {values!r}")
     for name in named:
         if name in values:
-            raise TypeError(f"{what} of joint {name!r} are given twice: in the dictionary and as a keyword")
+            raise TypeError(f"{label} of joint {name!r} are given twice: in the dictionary and as a keyword")
     return {**values, **named}
 
 
@@ -228,7 +228,7 @@ def set_springs(mech: Mechanism, stiffness: Mapping[str, Any], rest: Mapping[str
 
 
 def _another_effort(before: Body, after: Body) -> bool:
-    """Whether the effort limit of a joint of one coordinate changed: others have no bound that acts."""
+    """Whether the effort limit of a joint with one coordinate changed; others have no effect."""
     return before.kind.nv == 1 and before.kind.rates_are_velocities and before.limits.effort != after.limits.effort
 
 
@@ -256,10 +256,10 @@ def _refuse_defects(body: Body, quantity: str) -> None:
 def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> Mechanism:
     """A rigid body fixed to a link or welded frame; ``com`` and ``inertia`` (about com) are in that frame."""
     frame = mech.frame(link)
-    what = f"the payload of {link!r}"
-    part = RigidMass.given(what, mass, com, inertia)
+    label = f"the payload of {link!r}"
+    part = RigidMass.given(label, mass, com, inertia)
     for defect in checks.inertia_defects(part.mass, part.inertia, com=part.com.tolist()):
-        raise MechanismError(f"{what}: {defect}")
+        raise MechanismError(f"{label}: {defect}")
     if frame.body < 0:
         raise MechanismError(f"{link!r} of mechanism {mech.name!r} is fixed to the ground: a payload changes nothing")
     bodies = list(mech.bodies)

@@ -1,5 +1,5 @@
-"""What acts on a mechanism besides gravity and what its joints have themselves: constant records, by the names of
-joints and links, so that they stay true when joints are locked or loops added.
+"""Records of force elements besides gravity and joint springs. They name joints and links, so that they stay valid
+when joints are locked or loops are added.
 
 What each does is a law in ``mechanics/elements``; springs, damping, friction and limits of joints are numbers of
 ``Body``.
@@ -65,34 +65,35 @@ class Actuator:
 
     def __post_init__(self) -> None:
         checks.checked_name("actuator", self.name)
-        what = f"actuator {self.name!r}"
-        checks.one_of(f"transmission of {what}", self.transmission, TRANSMISSIONS)
-        checks.one_of(f"dynamics of {what}", self.dynamics, DYNAMICS)
-        gear = _numbers(f"the gear of {what}", self.gear)
+        label = f"actuator {self.name!r}"
+        checks.one_of(f"transmission of {label}", self.transmission, TRANSMISSIONS)
+        checks.one_of(f"dynamics of {label}", self.dynamics, DYNAMICS)
+        gear = _numbers(f"the gear of {label}", self.gear)
         if not 1 <= len(gear) <= 6:
-            raise MechanismError(f"the gear of {what} must be one to six numbers, not {self.gear!r}")
+            raise MechanismError(f"the gear of {label} must be one to six numbers, not {self.gear!r}")
         object.__setattr__(self, "gear", gear + (0.0,) * (6 - len(gear)))
         for name in ("gain", "bias"):
-            numbers = _numbers(f"the {name} of {what}", getattr(self, name))
+            numbers = _numbers(f"the {name} of {label}", getattr(self, name))
             if len(numbers) > 3:
-                raise MechanismError(f"the {name} of {what} must be up to three numbers, not {getattr(self, name)!r}")
+                raise MechanismError(f"the {name} of {label} must be up to three numbers, not {getattr(self, name)!r}")
             object.__setattr__(self, name, numbers + (0.0,) * (3 - len(numbers)))
-        constant = checks.checked_number(f"the time constant of {what}", self.time_constant)
+        constant = checks.checked_number(f"the time constant of {label}", self.time_constant)
         if constant <= 0.0 and self.dynamics in ("filter", "filterexact"):
-            raise MechanismError(f"the time constant of {what} must be positive, not {constant:g}")
+            raise MechanismError(f"the time constant of {label} must be positive, not {constant:g}")
         object.__setattr__(self, "time_constant", constant)
         for name in ("ctrl_range", "force_range", "activation_range"):
-            object.__setattr__(self, name, _range(f"the {name.replace('_', ' ')} of {what}", getattr(self, name)))
+            object.__setattr__(self, name, _range(f"the {name.replace('_', ' ')} of {label}", getattr(self, name)))
 
     @property
     def has_activation(self) -> bool:
-        """Whether it has a state of its own."""
+        """Whether the actuator has an activation state."""
         return self.dynamics != "none"
 
 
 @dataclass(frozen=True)
 class Tendon:
-    """A length that is linear in joints, ``l = offset + sum of coefficient times coordinate``, and what acts along it.
+    """A length that is linear in joint coordinates, ``l = offset + sum of coefficient times coordinate``, with forces
+    along it.
 
     name        of the tendon
     joints      {joint: coefficient} or ((joint, coefficient), ...): joints of one coordinate
@@ -112,20 +113,20 @@ class Tendon:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        what = f"tendon {checks.checked_name('tendon', self.name)!r}"
-        object.__setattr__(self, "joints", _arms(what, self.joints))
+        label = f"tendon {checks.checked_name('tendon', self.name)!r}"
+        object.__setattr__(self, "joints", _arms(label, self.joints))
         for name in ("stiffness", "damping", "friction"):
-            number = checks.checked_number(f"the {name} of {what}", getattr(self, name))
+            number = checks.checked_number(f"the {name} of {label}", getattr(self, name))
             if number < 0.0:
-                raise MechanismError(f"the {name} of {what} must not be negative, got {number:g}")
+                raise MechanismError(f"the {name} of {label} must not be negative, got {number:g}")
             object.__setattr__(self, name, number)
-        object.__setattr__(self, "rest", _range(f"the rest of {what}", self.rest) or (0.0, 0.0))
-        object.__setattr__(self, "limits", _range(f"the limits of {what}", self.limits))
+        object.__setattr__(self, "rest", _range(f"the rest of {label}", self.rest) or (0.0, 0.0))
+        object.__setattr__(self, "limits", _range(f"the limits of {label}", self.limits))
 
 
 @dataclass(frozen=True)
 class GravityCompensation:
-    """A force against gravity on a link: ``mass`` times gravity, upwards, at ``point`` in its frame."""
+    """An upward force on a link: ``mass`` times gravity at ``point`` in its frame."""
 
     link: str
     mass: float
@@ -142,7 +143,7 @@ LEAST_MASS = 1e-15  # MuJoCo's mjMINVAL: kg, and of moments
 
 
 def box_of_inertia(mass: float, moments: Sequence[float]) -> tuple[float, float, float]:
-    """Sides of the box that a fluid acts on in MuJoCo's first model: that of the mass and the principal moments."""
+    """Sides of the box with the given mass and principal moments, on which MuJoCo's first fluid model acts."""
     x, y, z = (math.sqrt(max(LEAST_MASS, sum(moments) - 2.0 * moment) / mass * 6.0) for moment in moments)
     return x, y, z
 
@@ -158,7 +159,7 @@ def ellipsoid_of_shape(kind: str, size: Sequence[float]) -> tuple[float, float, 
 
 @dataclass(frozen=True)
 class FluidForce:
-    """What a fluid does to a part of a link that moves through it, as MuJoCo's two models of it say.
+    """Fluid forces on a part of a moving link, by one of MuJoCo's two models.
 
     link           the link or frame that the part is fixed to
     shape          "box": viscous and quadratic drag along and about each axis; "ellipsoid": drag by the area that is
@@ -183,23 +184,23 @@ class FluidForce:
     coefficients: tuple[float, ...] = FLUID_COEFFICIENTS
 
     def __post_init__(self) -> None:
-        what = f"the fluid around {self.link!r}"
-        checks.one_of(f"shape in {what}", self.shape, FLUID_SHAPES)
+        label = f"the fluid around {self.link!r}"
+        checks.one_of(f"shape in {label}", self.shape, FLUID_SHAPES)
         sizes = {"size": 3, "position": 3, "wind": 3, "coefficients": len(FLUID_COEFFICIENTS)}
         for name, count in sizes.items():
-            numbers = _numbers(f"the {name} of {what}", getattr(self, name))
+            numbers = _numbers(f"the {name} of {label}", getattr(self, name))
             if len(numbers) != count:
-                raise MechanismError(f"the {name} of {what} must be {count} numbers, not {getattr(self, name)!r}")
+                raise MechanismError(f"the {name} of {label} must be {count} numbers, not {getattr(self, name)!r}")
             object.__setattr__(self, name, numbers)
         for name in ("density", "viscosity"):
-            number = checks.checked_number(f"the {name} of {what}", getattr(self, name))
+            number = checks.checked_number(f"the {name} of {label}", getattr(self, name))
             if number < 0.0:
-                raise MechanismError(f"the {name} of {what} must not be negative, got {number:g}")
+                raise MechanismError(f"the {name} of {label} must not be negative, got {number:g}")
             object.__setattr__(self, name, number)
         if min(self.size) <= 0.0:
-            raise MechanismError(f"the size of {what} must be positive, not {self.size}")
+            raise MechanismError(f"the size of {label} must be positive, not {self.size}")
         rows = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)) if self.axes is None else self.axes
-        rotation = checks.checked_rotation(f"the axes of {what}", rows)
+        rotation = checks.checked_rotation(f"the axes of {label}", rows)
         object.__setattr__(self, "axes", tuple(tuple(float(x) for x in row) for row in rotation))
 
 
@@ -232,7 +233,7 @@ RECORDS: dict[type, str] = {
 
 
 def name_of(record: Any) -> str:
-    """What a record is switched by: its own name, or that of its joint or link."""
+    """The name under which an element is switched: its own, or that of its joint or link."""
     return next(getattr(record, field) for field in ("name", "joint", "link") if hasattr(record, field))
 
 
@@ -257,7 +258,7 @@ Switches = tuple[tuple[str, str], ...]  # (kind, name), ... that do not act; ("l
 
 
 def switched(known: dict[str, tuple[str, ...]], off: Switches, only: Sequence[Any], kinds: dict[str, Any]) -> Switches:
-    """``off`` changed as ``Mechanism.with_acting`` says; ``known`` are the names of every kind."""
+    """``off`` changed by the arguments of ``Mechanism.with_acting``; ``known`` are the names of every kind."""
     result = dict.fromkeys(off)
     for choice in only:
         if not isinstance(choice, (bool, str)):
@@ -283,33 +284,33 @@ def switched(known: dict[str, tuple[str, ...]], off: Switches, only: Sequence[An
 
 
 def acts(off: Switches, kind: str, name: str) -> bool:
-    """Whether something acts."""
+    """Whether an element is switched on."""
     return (kind, "") not in off and (kind, name) not in off
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------
 
 
-def _arms(what: str, joints: Any) -> tuple[tuple[str, float], ...]:
-    """Pairs of a joint and its coefficient, given so or as a dictionary."""
+def _arms(label: str, joints: Any) -> tuple[tuple[str, float], ...]:
+    """Pairs of joint and coefficient, from pairs or a dictionary."""
     try:
         pairs = [(joint, arm) for joint, arm in (joints.items() if isinstance(joints, Mapping) else joints)]
     except (TypeError, ValueError):
-        raise MechanismError(f"the joints of {what} must be {{joint: coefficient}}, got {joints!r}") from None
+        raise MechanismError(f"the joints of {label} must be {{joint: coefficient}}, got {joints!r}") from None
     return tuple(
-        (str(joint), checks.checked_number(f"the coefficient of {joint!r} in {what}", arm)) for joint, arm in pairs
+        (str(joint), checks.checked_number(f"the coefficient of {joint!r} in {label}", arm)) for joint, arm in pairs
     )
 
 
-def _numbers(what: str, values: Any) -> tuple[float, ...]:
+def _numbers(label: str, values: Any) -> tuple[float, ...]:
     entries = (values,) if isinstance(values, (int, float)) else tuple(values)
-    return tuple(checks.checked_number(what, value) for value in entries)
+    return tuple(checks.checked_number(label, value) for value in entries)
 
 
-def _range(what: str, values: Any) -> Range | None:
+def _range(label: str, values: Any) -> Range | None:
     if values is None:
         return None
     low, high = (math.inf * math.copysign(1, x) if math.isinf(x) else float(x) for x in map(float, values))
     if not low <= high:
-        raise MechanismError(f"{what} must be (lower, upper) with lower <= upper, not {values!r}")
+        raise MechanismError(f"{label} must be (lower, upper) with lower <= upper, not {values!r}")
     return low, high

@@ -51,7 +51,8 @@ Part = TypeVar("Part")
 
 
 class Family:
-    """What mechanisms that differ in numbers have in common.  It holds none of them: it ends with the last.
+    """Data shared by the mechanisms of one family, which differ only in numbers. It holds no reference to its members
+    and is freed with the last.
 
     frames    those of the first: code that looks at others is no code for all
     changed   the numbers in which those that asked for code differ from the first
@@ -69,7 +70,9 @@ class Family:
 
     @property
     def lock(self) -> Any:
-        """Held while code is looked up or made; one per process, as a forked child must not wait for its parent."""
+        """Lock held while code is looked up or compiled; one per process, because a forked child must not wait for its
+        parent.
+        """
         return self._locks.setdefault(os.getpid(), threading.RLock())
 
     @cached_property
@@ -78,12 +81,12 @@ class Family:
         return Family(self.frames, self.alike)
 
     def holding(self, held: Any) -> Family:
-        """The family of those that ``held`` says are held, wherever that is."""
+        """The family with further frames held, at any place."""
         with self.lock:
             return self._holding.setdefault(held, Family(self.frames, self.alike))
 
     def has_frames_of(self, mech: Mechanism, names: Iterable[Any]) -> bool:
-        """Whether frames so named are where those of the first are; what is no name of a frame does not matter."""
+        """Whether the named frames are where the first member has them; unknown names are ignored."""
         return all(mech.frames.get(name) is self.frames.get(name) for name in names if isinstance(name, str))
 
 
@@ -95,8 +98,9 @@ def alike(mech: Mechanism) -> Mechanism:
 
 
 def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechanism:
-    """A copy of the same structure with other values of some fields, which have been checked; ``changes`` are those
-    that compiled code looks at."""
+    """A copy with the same structure and other values of some checked fields; ``changes`` names the fields that
+    compiled code uses.
+    """
     changes = frozenset(changes)
     if changes <= {GRAVITY} and "_massless_joints" in mech.__dict__:  # these depend on inertias alone
         values["_massless_joints"] = mech._massless_joints
@@ -104,19 +108,20 @@ def variant(mech: Mechanism, changes: Iterable[Change], **values: Any) -> Mechan
 
 
 def without_loops(mech: Mechanism) -> Mechanism:
-    """The spanning tree: those of a family are a family."""
+    """The spanning tree; spanning trees of one family form a family."""
     changed = frozenset(change for change in mech._changed if change[0] not in ("drive", LENGTH, HELD))
     return _with_other_loops(mech, mech._family.without_loops, changed, {"loops": ()})
 
 
 def holding(mech: Mechanism, loops: Sequence[Loop], **values: Any) -> Mechanism:
-    """With further loops, which have been checked and hold frames at places of the ground: those that hold the same
-    frames elsewhere are its family."""
+    """The mechanism with further checked loops that hold frames to the ground. Those with the same frames held at
+    other places form its family.
+    """
     first = len(mech.loops)
-    places = (mech.frames[loop.link_b] for loop in loops)
+    frames = (mech.frames[loop.link_b] for loop in loops)
     held = tuple(
-        (loop.name, loop.kind, place.body, place.rotation.tobytes(), place.position.tobytes())
-        for loop, place in zip(loops, places, strict=True)
+        (loop.name, loop.kind, frame.body, frame.rotation.tobytes(), frame.position.tobytes())
+        for loop, frame in zip(loops, frames, strict=True)
     )
     changed = mech._changed | {(HELD, first + k) for k in range(len(loops))}
     return _with_other_loops(mech, mech._family.holding(held), changed, {"loops": (*mech.loops, *loops), **values})
@@ -167,17 +172,17 @@ class Numbers:
         divisors: list[int] = []
         self.size = 0
         for kind, i in self._order:
-            own: dict[str, Any]
+            numbers: dict[str, Any]
             if kind == "inertial":
-                own, divided_by, count = _OF_A_BODY, _DIVISORS_OF_A_BODY, 10
+                numbers, divided_by, count = _OF_A_BODY, _DIVISORS_OF_A_BODY, 10
             elif kind == HELD:
-                own, divided_by, count = {kind: np.arange(16).reshape(4, 4)}, (), 16
+                numbers, divided_by, count = {kind: np.arange(16).reshape(4, 4)}, (), 16
             elif kind == LENGTH:
-                own, divided_by, count = {kind: 0}, (), 1
+                numbers, divided_by, count = {kind: 0}, (), 1
             else:
                 count = mech.bodies[i].kind.nv if kind == "armature" else 3
-                own, divided_by = {kind: np.arange(count)}, tuple(range(count)) if kind == "armature" else ()
-            self.places += [((name, i), self.size + at) for name, at in own.items()]
+                numbers, divided_by = {kind: np.arange(count)}, tuple(range(count)) if kind == "armature" else ()
+            self.places += [((name, i), self.size + at) for name, at in numbers.items()]
             divisors += [self.size + at for at in divided_by]
             self.size += count
         self._divisors = np.array(divisors, int)
@@ -208,10 +213,10 @@ class Numbers:
         return vector[self._divisors] == 0.0
 
     def massless(self, mech: Mechanism) -> bool:
-        """Whether a body whose inertia is among them has no mass: mechanics treats such bodies in their own way."""
+        """Whether a body whose inertia is an input has no mass: mechanics has a path of its own for such bodies."""
         return any(kind == "inertial" and mech.bodies[i].mass == 0.0 for kind, i in self._order)
 
 
 def differs_in_poses(mech: Mechanism) -> bool:
-    """Whether loops of its family are elsewhere than its own: what was decided by where they are is not for all."""
+    """Whether members of the family have loops at other places, so that decisions about places cannot be shared."""
     return any(kind == HELD for kind, _ in mech._changed)

@@ -1,4 +1,4 @@
-"""The view ``mech.forces``: force elements of a mechanism, which of them act, and copies with others."""
+"""The view ``mech.forces``: force elements, which of them are switched on, and edits."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class ForcesView(View):
 
     @kept
     def active(self) -> dict[str, tuple[str, ...]]:
-        """What acts: kind -> names of joints, actuators, tendons or links."""
+        """Force elements that are switched on: kind -> names of joints, actuators, tendons or links."""
         return self._that_act(True)
 
     @kept
     def idle(self) -> dict[str, tuple[str, ...]]:
-        """What is switched off: kind -> names."""
+        """Force elements that are switched off: kind -> names."""
         return self._that_act(False)
 
     def _that_act(self, wanted: bool) -> dict[str, tuple[str, ...]]:
@@ -66,17 +66,17 @@ class ForcesView(View):
         return {kind: names for kind, names in chosen if names}
 
     def acts(self, kind: str, name: str) -> bool:
-        """Whether what the mechanism has of a ``kind`` at ``name`` is switched on."""
+        """Whether the element of a ``kind`` at ``name`` is switched on."""
         return records.acts(self._mech.switched_off, kind, name)
 
     @kept
     def actuators(self) -> tuple[Actuator, ...]:
-        """The actuators that act; control inputs are in their order."""
+        """Active actuators, in the order of the control inputs."""
         return tuple(x for x in self._mech.elements if isinstance(x, Actuator) and self.acts("actuators", x.name))
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
-        """Names of the actuators that act, in the order of ``ctrl``."""
+        """Names of active actuators, in the order of ``ctrl``."""
         return tuple(actuator.name for actuator in self.actuators)
 
     @property
@@ -86,18 +86,19 @@ class ForcesView(View):
 
     @kept
     def ctrl_range(self) -> np.ndarray:
-        """(n_ctrl, 2): bounds of the control inputs, infinite where there are none."""
+        """(n_ctrl, 2): bounds of the control inputs, infinite if unlimited."""
         ranges = [actuator.ctrl_range or (-np.inf, np.inf) for actuator in self.actuators]
         return read_only(np.array(ranges, dtype=float).reshape(-1, 2))
 
     @kept
     def tendons(self) -> tuple[Tendon, ...]:
-        """Tendons, whether something acts along them or not."""
+        """All tendons, with or without forces along them."""
         return tuple(element for element in self._mech.elements if isinstance(element, Tendon))
 
     def without(self, *names: str) -> Mechanism:
-        """A copy without the actuators, tendons and other elements of these names; joints that lose their last actuator
-        are no longer among ``mech.metadata.actuated_joints``."""
+        """A copy without the named actuators, tendons and other elements. Joints that lose their last actuator leave
+        ``mech.metadata.actuated_joints``.
+        """
         mech = self._mech
         known = [records.name_of(element) for element in mech.elements]
         for name in names:
@@ -159,14 +160,14 @@ def _check_target(mech: Any, actuator: Actuator, tendons: list[str]) -> None:
             )
 
 
-def _require_scalar(mech: Any, joint: str, what: str) -> None:
+def _require_scalar(mech: Any, joint: str, label: str) -> None:
     kind = mech.bodies[mech.body_index(joint)].kind
     if kind.nv != 1 or not kind.rates_are_velocities:
-        raise MechanismError(f"{what} is at joint {joint!r}, which has not one coordinate whose rate is its velocity")
+        raise MechanismError(f"{label} is at joint {joint!r}, which has not one coordinate whose rate is its velocity")
 
 
 def with_records(mech: Any, elements: tuple[Any, ...]) -> Mechanism:
-    """The mechanism with other records: joints are actuated that actuators drive now, and not those that they drove."""
+    """The mechanism with other elements; its actuated joints are updated."""
     changed = dataclasses.replace(mech, elements=elements)
     if mech.annotations.actuated is None:
         return changed
@@ -177,13 +178,13 @@ def with_records(mech: Any, elements: tuple[Any, ...]) -> Mechanism:
 
 
 def driven_only_at(mech: Any, joints: Sequence[str]) -> tuple[Any, ...]:
-    """The elements without the actuators that drive other joints; those of frames may move any joint, and stay."""
+    """The elements without actuators of other joints. Actuators at frames can move any joint and are kept."""
     lost = [element for element in _actuators(mech) if not set(driven_by(mech, element)) <= set(joints)]
     return tuple(element for element in mech.elements if element not in lost)
 
 
 def driven_by(mech: Any, actuator: Actuator) -> tuple[str, ...]:
-    """The joints that an actuator drives, mimicked ones in the place of those that mimic them; none of frames."""
+    """The joints that an actuator drives, with leaders in place of mimic joints; empty for actuators at frames."""
     joints = [actuator.target] if actuator.transmission in ("joint", "jointinparent") else []
     if actuator.transmission == "tendon":
         joints = [
@@ -199,8 +200,7 @@ def _actuators(mech: Any) -> list[Actuator]:
 
 
 def with_efforts(mech: Any, efforts: Mapping[str, float]) -> tuple[Any, ...]:
-    """The elements when the effort limits of joints are these: bounds of what the actuators there give, none where the
-    limit is infinite."""
+    """The elements with effort limits of joints applied to the actuators there; an infinite limit removes the bound."""
     driven = {element.target for element in _actuators(mech)} | {
         e.joint for e in mech.elements if isinstance(e, EffortRange)
     }
@@ -210,8 +210,9 @@ def with_efforts(mech: Any, efforts: Mapping[str, float]) -> tuple[Any, ...]:
 
 
 def locked(elements: tuple[Any, ...], values: Mapping[str, Sequence[float]]) -> tuple[Any, ...]:
-    """The elements when joints are locked at these coordinates: what drives them alone is gone, and what they add to
-    tendons is constant."""
+    """The elements after joints are locked at these coordinates: elements at locked joints are removed, and their
+    share of tendons becomes an offset.
+    """
     kept: list[Any] = []
     for element in elements:
         if isinstance(element, Tendon):

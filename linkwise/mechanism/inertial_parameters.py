@@ -24,14 +24,14 @@ def inertial_parameters(mechanism: Mechanism) -> np.ndarray:
     rows = []
     for body in mechanism.bodies:
         about_origin = body.inertia + point_inertia(body.mass, *body.com.tolist())
-        rows.append([body.mass, *(body.mass * body.com), *(about_origin[place] for place in _MOMENTS)])
+        rows.append([body.mass, *(body.mass * body.com), *(about_origin[indices] for indices in _MOMENTS)])
     return np.array(rows, dtype=float).reshape(-1)
 
 
 def with_inertial_parameters(mechanism: Mechanism, parameters: Any, strict: bool) -> Mechanism:
-    """A copy with these (10 n_links,) numbers; with ``strict`` they must be those of rigid bodies."""
-    what = f"the inertial parameters of mechanism {mechanism.name!r}"
-    rows = checks.checked_array(what, parameters, (len(NAMES) * mechanism.n_links,)).reshape(-1, len(NAMES))
+    """A copy with these inertial parameters (10 n_links,); ``strict`` requires physically consistent ones."""
+    label = f"the inertial parameters of mechanism {mechanism.name!r}"
+    rows = checks.checked_array(label, parameters, (len(NAMES) * mechanism.n_links,)).reshape(-1, len(NAMES))
     bodies = []
     of_bodies = zip(mechanism.bodies, rows[:, 0].tolist(), *_about_centres(mechanism, rows), strict=True)
     for body, mass, moments, com, inertia in of_bodies:
@@ -44,8 +44,9 @@ def with_inertial_parameters(mechanism: Mechanism, parameters: Any, strict: bool
 
 
 def _about_centres(mechanism: Mechanism, rows: np.ndarray) -> tuple[list[Sequence[float]], np.ndarray, np.ndarray]:
-    """Of all bodies: moments as ``_about_centre`` gives them, mass centres (n_links, 3), inertias (n_links, 3, 3); the
-    arrays read-only, as bodies have parts of them."""
+    """Central moments as ``_about_centre`` returns them, centres of mass (n_links, 3) and inertias (n_links, 3, 3) of
+    all bodies. The arrays are read-only because bodies keep views of them.
+    """
     moments: list[Sequence[float]] = []
     coms: list[float] = []
     entries: list[float] = []
@@ -55,14 +56,14 @@ def _about_centres(mechanism: Mechanism, rows: np.ndarray) -> tuple[list[Sequenc
         moments.append(six)
         coms += com
         entries += (xx, xy, xz, xy, yy, yz, xz, yz, zz)
-    places, inertias = np.array(coms).reshape(-1, 3), np.array(entries).reshape(-1, 3, 3)
-    places.setflags(write=False)
+    centres, inertias = np.array(coms).reshape(-1, 3), np.array(entries).reshape(-1, 3, 3)
+    centres.setflags(write=False)
     inertias.setflags(write=False)
-    return moments, places, inertias
+    return moments, centres, inertias
 
 
 def _about_centre(body: Body, ten: list[float]) -> tuple[Sequence[float], Sequence[float]]:
-    """The centre of mass, that of the body where there is no mass, and the moments about it (xx, xy, xz, yy, yz, zz).
+    """The centre of mass (unchanged for a massless body) and the central moments (xx, xy, xz, yy, yz, zz).
 
     In plain numbers: for the few links that mechanisms have, arrays would take several times as long.
     """

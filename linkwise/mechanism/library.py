@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
 
 
 def maker(name: str) -> Callable[..., Mechanism]:
-    """The function here of that name, for names that come from files and command lines."""
+    """The built-in mechanism's function by name, for names from files and command lines."""
     return globals()[one_of("built-in mechanism", name, __all__)]
 
 
@@ -278,7 +278,7 @@ def _check_count(n: int) -> None:
 
 
 def _random_rotation(rng: np.random.Generator) -> np.ndarray:
-    """Uniform over all rotations: the Q of a Gaussian matrix with its signs fixed."""
+    """A uniformly distributed rotation: Q of a Gaussian matrix with fixed signs."""
     q, r = np.linalg.qr(rng.normal(size=(3, 3)))
     q = q * np.sign(np.diag(r))
     return q * np.linalg.det(q)

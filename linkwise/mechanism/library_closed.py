@@ -24,14 +24,14 @@ Point = Sequence[float] | np.ndarray
 
 
 class Workshop:
-    """Builds a mechanism from where its parts are in the world when it is assembled."""
+    """Builds a mechanism from world positions of its parts in the assembled configuration."""
 
     def __init__(self) -> None:
         self.builder = Builder()
         self.origins: dict[str, np.ndarray] = {GROUND: np.zeros(3)}
 
     def part(self, name: str, kind: Joint, parent: str, at: Point, mass: float, com: Point, inertia: Any) -> None:
-        """A link whose frame is at the world point ``at``, hung on ``parent`` there."""
+        """A link with its frame at the world point ``at``, attached to ``parent`` there."""
         self.origins[name] = _point(at)
         self.builder.link(name, mass, _point(com) - self.origins[name], inertia)
         self.builder.joint(f"{name}_joint", kind, parent, name, (None, self.origins[name] - self.origins[parent]))
@@ -39,7 +39,7 @@ class Workshop:
     def rod(
         self, name: str, kind: Joint, parent: str, start: Point, end: Point, mass: float, width: float = 0.0
     ) -> None:
-        """A uniform rod of square section from ``start``, where its joint is, to ``end``."""
+        """A uniform rod of square section from ``start``, at its joint, to ``end``."""
         along = _point(end) - _point(start)
         self.part(
             name, kind, parent, start, mass, (_point(start) + _point(end)) / 2.0, _rod_inertia(mass, along, width)
@@ -169,7 +169,7 @@ def four_bar_branches(branches: int = 2, loops: int = 4, floating: bool = True) 
 
 
 def _four_bars_in_series(shop: Workshop, prefix: str, carrier: str, outward: np.ndarray, count: int) -> None:
-    """Each 0.2 m long and 0.2 m wide, its rocker longer than its crank, so that none is a parallelogram."""
+    """Four-bars 0.2 m long and 0.2 m wide; rockers are longer than cranks, so that none is a parallelogram."""
     along, across, middle = 0.2 * outward, 0.1 * np.cross(Z, outward), 0.3 * outward
     density = 2.0
     for i in range(1, count + 1):
@@ -223,7 +223,9 @@ def loader() -> Mechanism:
 
 
 def _cylinder(shop: Workshop, name: str, parent: str, foot: Point, end: Point, barrel: float, piston: float) -> None:
-    """A barrel that rotates about its foot and a piston that slides out of it; each fills half of the way."""
+    """A hydraulic cylinder: a barrel hinged at its foot and a piston that slides out, each half as long as the
+    distance.
+    """
     start, stop = _point(foot), _point(end)
     middle = (start + stop) / 2.0
     shop.rod(f"{name}_barrel", Revolute(Z), parent, start, middle, barrel, 0.1)

@@ -1,4 +1,4 @@
-"""Planar linkages as they are drawn: points in a plane, and links that join them."""
+"""Planar linkages from drawings: points in a plane, and links that join them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NEGLIGIBLE = 1e-9  # of the size of a link: how far points are from lines that t
 
 @dataclass(frozen=True)
 class Guide:
-    """What ties two links: a pin at a point of both, a point of the second in a slot of the first, or a slide along
-    which the second moves in the first without turning.
+    """The connection of two links: a pin at a common point, a point of the second in a slot of the first, or a slide
+    of the second in the first without rotation.
 
     name   of the joint or loop
     at     (3,): as drawn
@@ -75,7 +75,9 @@ class Linkage:
         for link, ends in self.links.items():
             self._check_points(link, links[link], ends, alone=link == GROUND or link in slides)
             self._warn_of_one_place(link, ends)
-        bases = [carrier for carrier, _ in slots.values()] + [x for one in slides.values() for x, _ in _several(one)]
+        bases = [carrier for carrier, _ in slots.values()] + [
+            x for guides in slides.values() for x, _ in _several(guides)
+        ]
         if GROUND not in (*self.links, *bases):
             raise MechanismError('a linkage stands somewhere: give links a "ground" with the points that are fixed')
         self.guides = [
@@ -101,7 +103,7 @@ class Linkage:
             )
 
     def _longer_names(self, written: Sequence[str], letter: str) -> str:
-        """How points are given whose names have more than a letter, where a string has been meant to hold such."""
+        """Hint: how to write point names of several letters."""
         if not isinstance(written, str) or not any(letter in name for name in self.points):
             return ""
         names = re.findall("|".join(re.escape(name) for name in sorted(self.points, key=len, reverse=True)), written)
@@ -109,8 +111,8 @@ class Linkage:
         return f"a string, {written!r}, names a point by each letter; give longer names as a tuple{meant}"
 
     def _warn_of_one_place(self, link: str, points: Sequence[str]) -> None:
-        places = np.array(list(self.points.values()))
-        least = NEGLIGIBLE * float(np.linalg.norm(np.ptp(places, axis=0)))
+        positions = np.array(list(self.points.values()))
+        least = NEGLIGIBLE * float(np.linalg.norm(np.ptp(positions, axis=0)))
         for a, b in combinations(points, 2):
             if np.linalg.norm(self.points[a] - self.points[b]) <= least:
                 checks.warn_caller(
@@ -119,9 +121,9 @@ class Linkage:
                     checks.MechanismWarning,
                 )
 
-    def _require_link(self, what: str, link: str) -> None:
+    def _require_link(self, label: str, link: str) -> None:
         if link != GROUND and link not in self.links:
-            raise MechanismError(f"{what}: there is no link {link!r}: {checks.did_you_mean(link, list(self.links))}")
+            raise MechanismError(f"{label}: there is no link {link!r}: {checks.did_you_mean(link, list(self.links))}")
 
     def _pins(self) -> list[Guide]:
         guides = []
@@ -134,24 +136,24 @@ class Linkage:
         return guides
 
     def _slides(self, link: str, slides: Any) -> list[Guide]:
-        what, guides = f"the slide of link {link!r} of the linkage", []
+        label, guides = f"the slide of link {link!r} of the linkage", []
         for number, (other, direction) in enumerate(_several(slides), start=1):
-            self._require_link(what, other)
+            self._require_link(label, other)
             if other == link:
-                raise MechanismError(f"{what}: it slides in another link, not in itself")
-            x, y = checks.checked_array(what, direction, (2,))
+                raise MechanismError(f"{label}: it slides in another link, not in itself")
+            x, y = checks.checked_array(label, direction, (2,))
             name = f"{link}_slide" if number == 1 else f"{link}_slide{number}"
             guides.append(Guide(name, self.points[self.links[link][0]], (other, link), Prismatic((x, y, 0.0))))
         return guides
 
     def _slot(self, point: str, carrier: str, direction: Any) -> Guide:
-        what = f"the slot of point {point!r} of the linkage"
-        self._require_link(what, carrier)
+        label = f"the slot of point {point!r} of the linkage"
+        self._require_link(label, carrier)
         holders = [link for link, points in self.links.items() if point in points]
         if len(holders) != 1 or holders[0] == carrier:
             links = " and ".join(map(repr, holders)) or "none"
-            raise MechanismError(f"{what}: the point must belong to one other link, not to {links}")
-        x, y = checks.checked_array(what, direction, (2,))
+            raise MechanismError(f"{label}: the point must belong to one other link, not to {links}")
+        x, y = checks.checked_array(label, direction, (2,))
         return Guide(point, self.points[point], (carrier, holders[0]), PinInSlot((float(x), float(y), 0.0), NORMAL))
 
     def add_to(self, builder: Any) -> None:
@@ -182,7 +184,7 @@ class Linkage:
                 builder.frame(f"{link}.{point}", link, at - origins[link])
 
     def _hang(self, builder: Any, guide: Guide, parent: str, child: str, origin: np.ndarray) -> np.ndarray:
-        """(3,): declare a link and the joint that moves it; where its frame is."""
+        """Declare a link and the joint that moves it; returns the origin (3,) of its frame."""
         kind, name, at = guide.kind, guide.name, guide.at - origin
         if (
             guide.is_slot and parent == guide.links[1]
@@ -197,7 +199,7 @@ class Linkage:
         return guide.at
 
     def _declare_link(self, builder: Any, link: str, origin: np.ndarray) -> None:
-        """A link of thin rods along its outline, of a single one where its points are on a line."""
+        """A link of thin rods along its outline, or a single rod if its points are collinear."""
         corners = _outline(np.array([self.points[point] - origin for point in self.links[link]]))
         ends = list(zip(corners, corners[1:] + corners[:1], strict=True))[: 1 if len(corners) <= 2 else None]
         masses = np.array([self.density * np.linalg.norm(b - a) for a, b in ends])
@@ -225,8 +227,8 @@ def _outline(points: np.ndarray) -> list[np.ndarray]:
     away = points - points[0]
     along = away[np.argmax(np.linalg.norm(away, axis=1))]
     least = NEGLIGIBLE * (along @ along)
-    places = away @ along
-    first, last = points[np.argmin(places)], points[np.argmax(places)]
+    offsets = away @ along
+    first, last = points[np.argmin(offsets)], points[np.argmax(offsets)]
 
     def beside(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
         """From a on to b, by the points on the left of the way: the outermost is a corner, and so on on either side."""

@@ -1,4 +1,4 @@
-"""What the parts of links look like, as their file says: small records; files of meshes are opened when looked at."""
+"""Visuals of links as small records; mesh files are opened only when drawn."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Look:
 
     @property
     def path(self) -> Path | None:
-        """Where the file of a mesh is; None where it is not to be found.  Never anything on a network."""
+        """Path of the mesh file; None if it is not found. Network locations are never opened."""
         return next((candidate for candidate in self._candidates() if candidate.is_file()), None)
 
     def _candidates(self) -> Iterator[Path]:
@@ -56,9 +56,9 @@ class Look:
         elif file.startswith(_PACKAGES):
             # The package is one of the folders around the file, as in a source tree, or where ROS knows it.
             inner = file.partition("://")[2]
-            around = [place for folder in folders for place in (folder, *folder.parents)]
-            yield from (place / inner for place in (*around, *_ros_places()))
-            yield from (place / inner.partition("/")[2] for place in around)  # its folder may have another name
+            around = [ancestor for folder in folders for ancestor in (folder, *folder.parents)]
+            yield from (folder / inner for folder in (*around, *_ros_places()))
+            yield from (folder / inner.partition("/")[2] for folder in around)  # its folder may have another name
         elif "://" not in file and not file.startswith("//"):
             yield from (folder / file for folder in folders or [Path()])
 
@@ -71,11 +71,11 @@ def _ros_places() -> list[Path]:
 
 
 def placed(rotation: np.ndarray, position: np.ndarray) -> tuple[float, ...]:
-    """12 numbers, row by row: what a look has as its pose."""
+    """(12,): the pose of a visual, row by row."""
     numbers = tuple(np.column_stack([snapped(np.asarray(rotation)), position]).ravel().tolist())
     return _HERE if numbers == _HERE else numbers  # the one that most have is kept, and pickled, once
 
 
 def scaled(scale: tuple[float, ...]) -> tuple[float, ...]:
-    """12 numbers, row by row: what a look has as its shaping where a mesh is scaled along its axes."""
+    """(12,): scaling of a mesh along its axes as a shape matrix, row by row."""
     return placed(np.diag(scale), np.zeros(3))

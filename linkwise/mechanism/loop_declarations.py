@@ -101,9 +101,9 @@ class LoopDeclarations:
     ) -> Builder:
         """Two points of links (positions in their frames) stay ``length`` apart, as a rod without mass keeps them
         (``lw.contact.Distance``); a ``length(t)`` is a cylinder that is driven, its rates as of ``drive``."""
-        what = f"{self._prefix}distance {name!r}"
+        label = f"{self._prefix}distance {name!r}"
         points: list[Any] = [
-            (None, checks.checked_array(f"a point of {what}", point, (3,))) for point in (point_a, point_b)
+            (None, checks.checked_array(f"a point of {label}", point, (3,))) for point in (point_a, point_b)
         ]
         self._check_new("loop", name, self._loops)
         follows = callable(length) or isinstance(length, Drive)
@@ -115,7 +115,7 @@ class LoopDeclarations:
                 raise MechanismError("points at no distance from each other are one: use a loop of kind Spherical()")
             self._loops[name] = Loop(name, kind, link_a, points[0], link_b, points[1], driven)
         except ValueError as error:
-            raise MechanismError(f"{what}: {error}") from None
+            raise MechanismError(f"{label}: {error}") from None
         return self
 
     def drive(

@@ -1,4 +1,4 @@
-"""The view ``mech.metadata``: what is known of a mechanism beyond how it moves, and copies that know more."""
+"""The view ``mech.metadata``: data of a file that changes no result of dynamics, and edits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MetadataView(View):
-    """What files say that changes no result of dynamics; ``mech.initial``, ``mech.postures`` and ``mech.notes`` too."""
+    """Data of a file without effect on dynamics; see also ``mech.initial``, ``mech.postures``, ``mech.notes``."""
 
     __slots__ = ()
 
@@ -28,41 +28,44 @@ class MetadataView(View):
 
     @property
     def timestep(self) -> float | None:
-        """The time step that its file (``<option timestep>`` of MJCF, 0.002 by default) means simulations to take, s;
-        None for other formats.  ``lw.rollout`` takes it where dt is None."""
+        """The time step, s, that the file intends for simulation (``<option timestep>`` of MJCF, default 0.002); None
+        for other formats. ``lw.rollout`` uses it if dt is None.
+        """
         return self._mech.annotations.timestep
 
     @property
     def integrator(self) -> str | None:
-        """The integrator that its file (``<option integrator>`` of MJCF, "Euler" by default) means simulations in
-        MuJoCo to take; None for other formats.  It is written again, and chooses nothing here: ``method`` of
-        ``lw.rollout`` does, "semi_implicit" for "Euler", "implicit" and "implicitfast", "rk4" for "RK4"."""
+        """The integrator that the file intends for MuJoCo (``<option integrator>``, default "Euler"); None for other
+        formats. It is saved again but selects nothing: use ``method`` of ``lw.rollout``, "semi_implicit" for "Euler",
+        "implicit" and "implicitfast", "rk4" for "RK4".
+        """
         return self._mech.annotations.integrator
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """What is to be seen of its links, as its file says; ``lw.viewer.scene`` has all that is drawn."""
+        """Visuals of links from the file; ``lw.viewer.scene`` has everything that is drawn."""
         return self._mech.annotations.looks
 
     @property
     def actuated_joints(self) -> tuple[str, ...] | None:
-        """The joints that have motors, as its file (MJCF actuators) or ``with_actuated`` says; None where nothing is
-        said of motors.  In the order of the actuators, each once.  Controllers such as ``lw.control.joint_feedback``
-        drive these."""
+        """Joints with motors, from the file (MJCF actuators) or ``with_actuated``, in the order of the actuators; None
+        if unspecified. Controllers such as ``lw.control.joint_feedback`` drive these.
+        """
         said = self._mech.annotations.actuated
         return None if said is None else tuple(joint for joint in said if joint in self._mech.joint_names)
 
     @property
     def independent_joints(self) -> tuple[str, ...] | None:
-        """The joints whose coordinates its file (URDF+) means to be the independent ones, the others following by
-        loops and couplings; None where nothing is said.  ``lw.linearize`` takes these where they can be."""
+        """Joints that the file (URDF+) declares independent; the others follow by loops and couplings. None if
+        unspecified. ``lw.linearize`` uses these where possible.
+        """
         said = self._mech.annotations.independent
         moving = (body.joint for body in self._mech.bodies if not body.mimic)
         return None if said is None else tuple(joint for joint in moving if joint in said)
 
     @kept
     def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """Named groups of joints, those of SRDF among them; joints that no longer move are left out."""
+        """Named groups of joints, from SRDF and others; fixed joints are left out."""
         moving, groups = set(self._mech.joint_names), self._mech.annotations.groups
         return MappingProxyType({name: tuple(joint for joint in joints if joint in moving) for name, joints in groups})
 
@@ -84,7 +87,7 @@ class MetadataView(View):
         return family.variant(self._mech, (), annotations=annotation.with_groups(self._mech, groups))
 
     def with_actuated(self, *joints: str) -> Mechanism:
-        """A copy whose motors are at these joints, ``with_actuated("a", "b")`` or a list of them, and nowhere else.
+        """A copy with motors at exactly these joints: ``with_actuated("a", "b")`` or a list.
 
         Actuators that drive other joints are taken away, those of frames stay; joints that have none get none.
         """

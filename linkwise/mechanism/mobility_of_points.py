@@ -21,7 +21,7 @@ Placement = tuple[np.ndarray, np.ndarray]  # rotation and position in the world
 
 
 class PointMobility:
-    """A mechanism in its initial configuration; points and results are along the axes of the world.
+    """Inverse effective masses of points of a mechanism in its initial configuration, along world axes.
 
     poses   rotation and position of every link in the world
     """
@@ -43,7 +43,7 @@ class PointMobility:
 
     @cached_property
     def _mobilities(self) -> list[np.ndarray]:
-        """(6, 6) of every link: the spatial acceleration of its origin under a unit wrench there.
+        """(6, 6) per link: spatial acceleration of its origin under a unit wrench there.
 
         With X from the parent's origin to the link's, S the joint's motions and P the articulated inertia,
         D = S* P S + R and Omega = (1 - S D^-1 S* P) X Omega_parent X* (1 - ...)* + S D^-1 S*.
@@ -70,8 +70,9 @@ class PointMobility:
         return mobilities
 
     def of(self, body: int, points: np.ndarray) -> float:
-        """The largest acceleration that a unit force at one of the points (n, 3) of a link, given in its frame, gives
-        that point; zero for the ground."""
+        """Largest acceleration of any of the points (n, 3), given in the link's frame, under a unit force at that
+        point; zero for the ground.
+        """
         if body < 0:
             return 0.0
         to_points = np.stack([_shift(arm)[3:] for arm in points @ self.poses[body][0].T])
@@ -80,7 +81,7 @@ class PointMobility:
 
 
 def _shift(arm: np.ndarray) -> np.ndarray:
-    """(6, 6): [omega; v] at the start of an arm to [omega; v + omega x arm] at its end."""
+    """(6, 6): moves [omega; v] from the start of an arm to its end, [omega; v + omega x arm]."""
     x, y, z = arm
     shift = np.eye(6)
     shift[3:, :3] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
@@ -88,7 +89,7 @@ def _shift(arm: np.ndarray) -> np.ndarray:
 
 
 def _inertia(body: Body, rotation: np.ndarray) -> np.ndarray:
-    """(6, 6): spatial inertia of a link at its origin, along the axes of the world."""
+    """(6, 6): spatial inertia of a link at its origin, along world axes."""
     to_com = _shift(rotation @ body.com)
     at_com = np.zeros((6, 6))
     at_com[:3, :3] = rotation @ body.inertia @ rotation.T
@@ -104,8 +105,9 @@ def _inverse(matrix: np.ndarray) -> np.ndarray:
 
 
 def _joint_at(body: Body, q: np.ndarray) -> tuple[Placement, np.ndarray, np.ndarray]:
-    """Rotation and position of the child side of a joint in its own axes, these axes, and (6, nv): what its velocities
-    do to the link, in its own axes at the link's origin."""
+    """Rotation and position of the child side of a joint in its own axes, and (6, nv): the link's motion per unit of
+    joint velocity, in these axes at the link's origin.
+    """
     kind = body.kind
     coordinates = np.atleast_1d(q).tolist()
     transform, axes = kind.transform(coordinates), np.array(kind.alignment, dtype=float)

@@ -87,7 +87,7 @@ class Mechanism(Constant):
         check_elements(self)
 
     def _carried(self, frame: Frame) -> Frame:
-        """The frame, which knows the link that carries it."""
+        """The frame completed with the link that carries it."""
         if not -1 <= frame.body < len(self.bodies):
             raise MechanismError(f"frame {frame.name!r} is fixed to body {frame.body}, which does not exist")
         link = GROUND if frame.body < 0 else self.bodies[frame.body].link
@@ -140,7 +140,7 @@ class Mechanism(Constant):
 
     @property
     def n_ctrl(self) -> int:
-        """Number of control inputs: of actuators that act."""
+        """Number of control inputs: one per active actuator."""
         return len(self.forces.actuators)
 
     @property
@@ -150,7 +150,7 @@ class Mechanism(Constant):
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
-        """Moving joints in body order, those that mimic others included."""
+        """Moving joints in body order, mimic joints included."""
         return tuple(body.joint for body in self.bodies)
 
     @cached_property
@@ -174,7 +174,7 @@ class Mechanism(Constant):
 
     @cached_property
     def tree(self) -> Tree:
-        """Which body hangs on which: parents, children, paths."""
+        """Topology of the tree: parents, children, paths."""
         return Tree(tuple(body.parent for body in self.bodies))
 
     @property
@@ -209,7 +209,7 @@ class Mechanism(Constant):
 
     @property
     def metadata(self) -> MetadataView:
-        """Keyframes, groups, motors, the time step and looks of its file."""
+        """Keyframes, groups, motors, time step and visuals from the file."""
         return MetadataView(self)
 
     # Lookup by name ------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Mechanism(Constant):
 
     @cached_property
     def _slices(self) -> tuple[tuple[slice, slice], ...]:
-        """Each body's place in q and in v; that of the mimicked joint for one that mimics another."""
+        """Slices of each body's joint in q and in v; a mimic joint has those of its leader."""
         slices, q, v = [], 0, 0
         for body in self.bodies:
             slices.append((slice(q, q + body.nq), slice(v, v + body.nv)))
@@ -235,7 +235,7 @@ class Mechanism(Constant):
         return self._body_of_joint[joint]
 
     def _joint_hint(self, name: str) -> str:
-        """What may have been meant where a joint was asked for."""
+        """Suggestion for an unknown joint name."""
         if any(self.coordinates.index(quantity, name) is not None for quantity in "qv"):
             joint = self.coordinates.joint_of(name)
             return f"that is one coordinate of joint {joint!r}; name the joint here, with a number for each coordinate"
@@ -247,15 +247,17 @@ class Mechanism(Constant):
         return f"that is a link, {mover}; give the name of a joint"
 
     def q_index(self, joint: str) -> slice:
-        """Where the named joint's position coordinates are in q; for a mimic joint those of the joint it follows."""
+        """Slice of the named joint in q; for a mimic joint that of its leader."""
         return self._slices[self.body_index(joint)][0]
 
     def v_index(self, joint: str) -> slice:
-        """Where the named joint's velocity coordinates are in v; for a mimic joint those of the joint it follows."""
+        """Slice of the named joint in v; for a mimic joint that of its leader."""
         return self._slices[self.body_index(joint)][1]
 
     def frame(self, name: str) -> Frame:
-        """The named frame: a link, moving or welded, or "ground"; its ``link`` is the moving one that carries it."""
+        """The named frame: a link, a welded link, an added frame or "ground". Its ``link`` is the moving link that
+        carries it.
+        """
         if not isinstance(name, str):
             raise TypeError(f"a link is named by a string, got {name!r}")
         if name not in self.frames:
@@ -268,13 +270,14 @@ class Mechanism(Constant):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What of the file, or of contact, does not act: how many, where, and what to do.  ``forces.active`` has what
-        does."""
+        """Notes on ignored parts of the file or of contact: count, location and advice. ``forces.active`` lists the
+        rest.
+        """
         return (*self.annotations.notes, *contact_notes(self))
 
     @cached_property
     def initial(self) -> NDArray[np.float64]:
-        """(nq,) the configuration that the file starts from (``qpos0`` of MJCF); neutral where it says nothing."""
+        """(nq,): the initial configuration of the file (``qpos0`` of MJCF); neutral by default."""
         return annotation.configuration(self.bodies, self.annotations.initial)
 
     @cached_property
@@ -288,7 +291,7 @@ class Mechanism(Constant):
 
     @cached_property
     def _size(self) -> tuple[float, float]:
-        """Characteristic length and mass; those of the first of its family."""
+        """Characteristic length and mass, from the first member of the family."""
         return scales.size(self)
 
     @cached_property
@@ -308,7 +311,7 @@ class Mechanism(Constant):
 
     @cached_property
     def _family(self) -> family.Family:
-        """What it shares with variants that differ in numbers only; there from the first of them on."""
+        """Data shared with variants that differ in numbers only."""
         return family.Family(self.frames)
 
     def with_gravity(self, gravity: Any) -> Mechanism:
@@ -325,12 +328,15 @@ class Mechanism(Constant):
         return _edit().lock(self, _edit().by_joint("coordinates", _edit().initially(self, joints), named))
 
     def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
-        """A copy with these limits: ``{joint name: Limits(...)}``, or joints as keywords.  They replace all limits of
-        the joint, that of what its actuators give it together included."""
+        """A copy with new limits, ``{joint name: Limits(...)}`` or joint=Limits(...). They replace all limits of the
+        joint, including the total effort limit of its actuators.
+        """
         return _edit().set_of_joints(self, "limits", _edit().by_joint("limits", limits, named))
 
     def with_frame(self, name: str, link: str, pose: Any = None) -> Mechanism:
-        """A copy with a further frame, fixed to a link or frame at ``pose``: ``link`` arguments accept its name."""
+        """A copy with a further frame, fixed to a link or frame at ``pose``. Arguments named ``link`` accept
+        its name.
+        """
         return _edit().add_frame(self, name, link, pose)
 
     def with_payload(self, link: str, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = None) -> Mechanism:
@@ -392,7 +398,7 @@ class Mechanism(Constant):
         name: str = "floor",
         **numbers: float,
     ) -> Mechanism:
-        """A copy that stands on a plane fixed to the ground, ``height`` above its origin along ``normal``.
+        """A copy with a ground plane ``height`` above the origin along ``normal``.
 
         friction   coefficient of all these contacts; None for that of the other shape, but at least 1
         shapes     names of those that touch it; None for all that are fixed to moving links
@@ -426,15 +432,16 @@ class Mechanism(Constant):
         writers.save(self, path, strict, meshes)
 
     def show(self, **options: Any) -> Any:
-        """A page in which it is turned around and moved by sliders, for a notebook or ``.save("robot.html")``: complete
-        in itself.  Options as of ``lw.viewer.page``: ``meshes=True`` for those of its file."""
+        """An interactive page with sliders, for a notebook or ``.save("robot.html")``; self-contained. Options as in
+        ``lw.viewer.page``: ``meshes=True`` draws the meshes of the file.
+        """
         from linkwise import viewer  # when asked to
 
         return viewer.page(self, **options)
 
     @cached_property
     def spanning_tree(self) -> Mechanism:
-        """The same mechanism without its loops."""
+        """The mechanism without its loops."""
         return family.without_loops(self) if self.loops else self
 
     if not TYPE_CHECKING:  # for which all names would be there
@@ -454,7 +461,7 @@ class Mechanism(Constant):
 
 
 def _edit() -> Any:
-    """What makes variants: it builds on this module, so it is looked up when needed."""
+    """The module that makes variants. It imports this one, so it is imported when needed."""
     from linkwise.mechanism import edit
 
     return edit

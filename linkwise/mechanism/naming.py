@@ -157,7 +157,7 @@ FORMER = {
 
 
 def former_attribute(mech: Mechanism, name: str) -> Any:
-    """What an old name of an attribute stands for, with a warning that says its new name."""
+    """The value of an attribute under its old name, with a DeprecationWarning."""
     now = FORMER[name]
     warn_caller(f"Mechanism.{name} is Mechanism.{now} now; the old name goes with version 0.3", DeprecationWarning)
     value = attrgetter(now)(mech)
@@ -165,10 +165,10 @@ def former_attribute(mech: Mechanism, name: str) -> Any:
 
 
 def word_of(kind: str) -> str:
-    """What files of loops call a kind of joint or contact: "pin_in_slot" for PinInSlot."""
+    """Name of a kind of joint or contact in files of loops: "pin_in_slot" for PinInSlot."""
     return kind if "." in kind else re.sub("(?<=.)(?=[A-Z])", "_", kind).lower()
 
 
 def key_of(field: str) -> str:
-    """What files of loops call a field of a kind of joint."""
+    """Key of a joint field in files of loops."""
     return "axis" if field == "normal" else field

@@ -34,12 +34,12 @@ class ParametersView(View):
 
     @kept
     def coms(self) -> NDArray[np.float64]:
-        """(n_links, 3) centre of mass of each body in its link frame."""
+        """(n_links, 3): centre of mass of each body in its link frame."""
         return read_only(np.array([body.com for body in self._mech.bodies], dtype=float).reshape(-1, 3))
 
     @kept
     def inertias(self) -> NDArray[np.float64]:
-        """(n_links, 3, 3) inertia of each body about its centre of mass, along the axes of its link frame."""
+        """(n_links, 3, 3): inertia of each body about its centre of mass, along the axes of its link frame."""
         return read_only(np.array([body.inertia for body in self._mech.bodies], dtype=float).reshape(-1, 3, 3))
 
     @kept
@@ -64,17 +64,18 @@ class ParametersView(View):
 
     @kept
     def spring_rest(self) -> NDArray[np.float64]:
-        """(nq,) where springs in the joints are at rest (``springref`` of MJCF), neutral where nothing is said."""
+        """(nq,): rest positions of joint springs (``springref`` of MJCF), by default neutral."""
         return _by_coordinate(self._mech, "rest")
 
     @property
     def singular_joints(self) -> tuple[str, ...]:
-        """Independent joints that can move while nothing with inertia does: the mass matrix of the tree is singular at
-        every configuration, and no force law gives them an acceleration."""
+        """Independent joints that can move without moving any inertia. They make the tree's mass matrix singular
+        everywhere, whatever forces act.
+        """
         return tuple(massless.joint for massless in self._mech._massless_joints)
 
     def link_index(self, link: str) -> int:
-        """Index of a link among masses, centres of mass and inertias: one that a joint moves, no frame welded to it."""
+        """Index of a moving link among masses, centres of mass and inertias; welded frames have none."""
         mech = self._mech
         if link in mech.link_names:
             return mech.link_names.index(link)
@@ -124,7 +125,7 @@ class ParametersView(View):
 
 
 class LimitsView(View):
-    """Limits of the joints by coordinate, infinite where there is none; without those of joints that mimic others.
+    """Limits of the joints by coordinate, infinite if unlimited; mimic joints are not included.
 
     ``mech.with_limits`` changes them; ``mech.forces.ctrl_range`` has those of control inputs.
     """
@@ -133,22 +134,22 @@ class LimitsView(View):
 
     @kept
     def lower(self) -> NDArray[np.float64]:
-        """(nq,) lower limits of q, -inf where there is none."""
+        """(nq,): lower limits of q, -inf if unlimited."""
         return _by_coordinate(self._mech, "limits.lower")
 
     @kept
     def upper(self) -> NDArray[np.float64]:
-        """(nq,) upper limits of q, inf where there is none."""
+        """(nq,): upper limits of q, inf if unlimited."""
         return _by_coordinate(self._mech, "limits.upper")
 
     @kept
     def velocity(self) -> NDArray[np.float64]:
-        """(nv,) the largest ``|v|``, inf where there is no limit."""
+        """(nv,): largest ``|v|``, inf if unlimited."""
         return _by_coordinate(self._mech, "limits.velocity")
 
     @kept
     def effort(self) -> NDArray[np.float64]:
-        """(nv,) the largest joint forces and torques, inf where there is no limit."""
+        """(nv,): largest joint forces and torques, inf if unlimited."""
         return _by_coordinate(self._mech, "limits.effort")
 
 

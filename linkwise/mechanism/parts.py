@@ -67,7 +67,7 @@ def _hashable(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a joint: a number for all its coordinates or one per coordinate; infinite where there is none.
+    """Limits of a joint: one number for all its coordinates or one per coordinate; infinite by default.
 
     lower, upper   bounds of q
     velocity       bound of ``|v|``
@@ -84,7 +84,7 @@ class Limits:
     damping: Any = None
 
     def per_coordinate(self, what: str, nq: int, nv: int) -> Limits:
-        """The same limits as tuples: ``nq`` numbers each for the positions, ``nv`` for velocity and effort."""
+        """The limits as tuples: ``nq`` position limits, ``nv`` velocity and effort limits."""
         return Limits(
             lower=checks.per_coordinate(f"the lower limit of {what}", self.lower, nq, finite=False),
             upper=checks.per_coordinate(f"the upper limit of {what}", self.upper, nq, finite=False),
@@ -113,8 +113,9 @@ class Mimic:
 
 
 class Place(NamedTuple):
-    """Where a joint's own coordinates and velocities are: ``ratio * q[..., q_index] + offset`` and ``ratio * v[...,
-    v_index]``, with ratio 1 and offset 0 but for joints that mimic others."""
+    """Slices of a joint in q and v. Its own coordinates are ``ratio * q[..., q_index] + offset`` and ``ratio * v[...,
+    v_index]``, with ratio 1 and offset 0 except for mimic joints.
+    """
 
     joint: str
     q_index: slice
@@ -179,7 +180,7 @@ class Body(Constant):
     rest: Any = None
 
     def __post_init__(self) -> None:
-        what = f"link {self.link!r}"
+        label = f"link {self.link!r}"
         joint = f"joint {self.joint!r}"
         nv = self.kind.nv
         for attribute, value in (
@@ -188,9 +189,9 @@ class Body(Constant):
             ("parent", int(self.parent)),
             ("rotation", checks.checked_rotation(f"the rotation of {joint}", self.rotation)),
             ("position", checks.checked_array(f"the position of {joint}", self.position, (3,))),
-            ("mass", checks.checked_number(f"the mass of {what}", self.mass)),
-            ("com", checks.checked_array(f"the centre of mass of {what}", self.com, (3,))),
-            ("inertia", checks.checked_inertia(f"the inertia of {what}", self.inertia)),
+            ("mass", checks.checked_number(f"the mass of {label}", self.mass)),
+            ("com", checks.checked_array(f"the centre of mass of {label}", self.com, (3,))),
+            ("inertia", checks.checked_inertia(f"the inertia of {label}", self.inertia)),
             ("armature", checks.per_coordinate(f"the armature of {joint}", self.armature, nv)),
             ("damping", checks.per_coordinate(f"the damping of {joint}", self.damping, nv)),
             ("friction", checks.per_coordinate(f"the friction of {joint}", self.friction, nv)),
@@ -199,7 +200,7 @@ class Body(Constant):
             ("rest", checks.rest_position(f"the rest of {joint}", self.rest, self.kind)),
         ):
             object.__setattr__(self, attribute, value)
-        checks.require_finite_moments(what, self.mass, self.com, self.inertia)
+        checks.require_finite_moments(label, self.mass, self.com, self.inertia)
 
     @property
     def nq(self) -> int:
@@ -213,7 +214,7 @@ class Body(Constant):
 
     @cached_property
     def resists_its_joint(self) -> bool:
-        """Whether the link's own inertia, with the armature, resists every motion of its joint."""
+        """Whether the inertia of this link alone, with the armature, resists every motion of its joint."""
         return resistance.resists_its_joint(self)
 
 
@@ -233,9 +234,9 @@ class Frame(Constant):
     link: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        what = f"frame {self.name!r}"
-        object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {what}", self.rotation))
-        object.__setattr__(self, "position", checks.checked_array(f"the position of {what}", self.position, (3,)))
+        label = f"frame {self.name!r}"
+        object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {label}", self.rotation))
+        object.__setattr__(self, "position", checks.checked_array(f"the position of {label}", self.position, (3,)))
 
     def __repr__(self) -> str:
         turned = "" if (self.rotation == np.eye(3)).all() else f", rotation={self.rotation.tolist()}"
@@ -277,7 +278,7 @@ class Loop(Constant):
 
     @property
     def holds_frame(self) -> bool:
-        """Whether it holds a frame where that is (``hold_frames``, ``hold_contacts``)."""
+        """Whether the loop holds a frame where it is (``hold_frames``, ``hold_contacts``)."""
         return self.name.startswith(HELD)
 
     @property
@@ -287,16 +288,17 @@ class Loop(Constant):
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """Of each constraint, whether it is on positions; those on velocities alone are behind them."""
+        """For each constraint whether it is on positions; constraints on velocities come last."""
         still = Matrix3(*(Vector3(*row) for row in np.eye(3).tolist())), Vector3(0.0, 0.0, 0.0)
         positions = len(self.kind.closure(*still))
         return (True,) * positions + (False,) * (self.n_constraints - positions)
 
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
-        """Bodies whose joints move its two sides against each other, ascending: not those of a free base, nor of
-        branches."""
-        ways = (set(mech.tree.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
-        return tuple(sorted(set.symmetric_difference(*ways)))
+        """Bodies whose joints move the two sides relative to each other, ascending: without common ancestors and side
+        branches.
+        """
+        paths = (set(mech.tree.path(mech.frame(link).body)) for link in (self.link_a, self.link_b))
+        return tuple(sorted(set.symmetric_difference(*paths)))
 
     def check(self, mech: Mechanism) -> None:
         """Refuse what does not fit the mechanism."""
@@ -339,34 +341,34 @@ class Coupling(Constant):
     relation: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        what = f"coupling {checks.checked_name('coupling', self.name)!r}"
+        label = f"coupling {checks.checked_name('coupling', self.name)!r}"
         if isinstance(self.relation, (str, list, tuple)):
             object.__setattr__(self, "relation", Formula(self.relation))
         if self.relation is not None:
-            object.__setattr__(self, "ratios", self._derivatives(what, self.relation))
+            object.__setattr__(self, "ratios", self._derivatives(label, self.relation))
         try:
             items = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
-            ratios = tuple((joint, _ratio(what, ratio)) for joint, ratio in items)
+            ratios = tuple((joint, _ratio(label, ratio)) for joint, ratio in items)
         except (TypeError, ValueError) as error:
             if isinstance(error, MechanismError):
                 raise
-            raise MechanismError(f"{what}: ratios are {{joint name: ratio}}, not {self.ratios!r}") from None
-        joints = [checks.checked_name(f"joint of {what}", joint) for joint, _ in ratios]
+            raise MechanismError(f"{label}: ratios are {{joint name: ratio}}, not {self.ratios!r}") from None
+        joints = [checks.checked_name(f"joint of {label}", joint) for joint, _ in ratios]
         if len(set(joints)) < len(joints) or not any(ratio for _, ratio in ratios):
-            raise MechanismError(f"{what} needs a ratio for each of its joints, one of them not zero: {self.ratios!r}")
+            raise MechanismError(f"{label} needs a ratio for each of its joints, one of them not zero: {self.ratios!r}")
         object.__setattr__(self, "ratios", ratios)
-        object.__setattr__(self, "offset", checks.checked_number(f"the offset of {what}", self.offset))
-        object.__setattr__(self, "drive", checked_drive(what, self.drive))
+        object.__setattr__(self, "offset", checks.checked_number(f"the offset of {label}", self.offset))
+        object.__setattr__(self, "drive", checked_drive(label, self.drive))
         of_velocities = self.ratios_change and self.relation is None
         if of_velocities and isinstance(self.drive, Drive) and self.drive.position is not None:
-            raise MechanismError(f"{what} has ratios that change, and follows no position: give its drive a velocity")
+            raise MechanismError(f"{label} has ratios that change, and follows no position: give its drive a velocity")
         if of_velocities or (isinstance(self.drive, Drive) and self.drive.position is None):
             object.__setattr__(self, "keeps_position", False)
 
-    def _derivatives(self, what: str, relation: Any) -> tuple[tuple[str, Any], ...]:
+    def _derivatives(self, label: str, relation: Any) -> tuple[tuple[str, Any], ...]:
         """The partial derivatives of the relation as ratios."""
         if not callable(relation):
-            raise MechanismError(f"{what}: a relation is a function of {{joint name: coordinate}}, not {relation!r}")
+            raise MechanismError(f"{label}: a relation is a function of {{joint name: coordinate}}, not {relation!r}")
         items = checks.names_of(self.ratios) if isinstance(self.ratios, str) else tuple(self.ratios)
         joints = [item if isinstance(item, str) else item[0] for item in items]
         return tuple((joint, PartialDerivative(relation, joint)) for joint in joints)
@@ -378,16 +380,16 @@ class Coupling(Constant):
 
     @property
     def ratios_change(self) -> bool:
-        """Whether ratios are functions of the coordinates."""
+        """Whether the ratios depend on coordinates."""
         return any(callable(ratio) for _, ratio in self.ratios)
 
     def ratios_at(self, coordinates: Sequence[Any]) -> list[Any]:
-        """Ratios, where its joints have these coordinates, numbers of any kind."""
+        """Ratios at these joint coordinates; numbers of any type."""
         named = self._named(coordinates)
         return [ratio(named) if callable(ratio) else ratio for _, ratio in self.ratios]
 
     def value_at(self, coordinates: Sequence[Any]) -> Any:
-        """The sum, or the relation, where its joints have these coordinates."""
+        """Value of the sum, or of the relation, at these joint coordinates."""
         if self.relation is not None:
             return evaluated(self.relation, self._named(coordinates))
         return dot((ratio for _, ratio in self.ratios), coordinates)
@@ -397,7 +399,7 @@ class Coupling(Constant):
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """Whether it is on positions: not where the rate alone is given."""
+        """Whether the coupling is on positions: False if only its rate is given."""
         return (self.keeps_position,)
 
     def bodies_within(self, mech: Mechanism) -> tuple[int, ...]:
@@ -409,7 +411,7 @@ class Coupling(Constant):
         row = np.zeros(mech.nq)
         for joint, ratio in self.ratios:
             try:
-                kind, place = mech.bodies[mech.body_index(joint)].kind, mech.coordinates.place(joint)
+                kind, entry = mech.bodies[mech.body_index(joint)].kind, mech.coordinates.place(joint)
             except MechanismError as error:
                 raise MechanismError(f"coupling {self.name!r}: {error}") from None
             if kind.nv != 1 or not kind.rates_are_velocities:
@@ -417,7 +419,7 @@ class Coupling(Constant):
                     f"coupling {self.name!r}: joint {joint!r} needs one coordinate whose rate is its velocity, and is "
                     f"{kind!r}"
                 )
-            row[place.q_index] += 1.0 if callable(ratio) else ratio * place.ratio
+            row[entry.q_index] += 1.0 if callable(ratio) else ratio * entry.ratio
         if not row.any():
             raise MechanismError(
                 f"coupling {self.name!r} of {', '.join(repr(joint) for joint, _ in self.ratios)} constrains nothing: "
@@ -427,7 +429,7 @@ class Coupling(Constant):
 
 @dataclass(frozen=True)
 class PartialDerivative:
-    """Of a relation by the coordinate of one joint, as a function of {joint name: coordinate}."""
+    """Partial derivative of a relation by one joint coordinate, a function of {joint name: coordinate}."""
 
     relation: Callable[[dict[str, Any]], Any]
     joint: str
@@ -463,40 +465,40 @@ def evaluated(relation: Callable[[dict[str, Any]], Any], named: Mapping[str, Any
         ) from error
 
 
-def _ratio(what: str, ratio: Any) -> Any:
-    return ratio if callable(ratio) else checks.checked_number(f"a ratio of {what}", ratio)
+def _ratio(label: str, ratio: Any) -> Any:
+    return ratio if callable(ratio) else checks.checked_number(f"a ratio of {label}", ratio)
 
 
 Constraint = Loop | Coupling
 
 
-def checked_drive(what: str, drive: Any) -> Drive | Instant | None:
+def checked_drive(label: str, drive: Any) -> Drive | Instant | None:
     """``drive`` if it can be one; functions of time become drives."""
     if drive is None or isinstance(drive, (Drive, Instant)):
         return drive
     if callable(drive):
         return Drive(drive)
     raise MechanismError(
-        f"{what}: a drive is a function of time or lw.constraints.Drive(position, velocity), not {drive!r}"
+        f"{label}: a drive is a function of time or lw.constraints.Drive(position, velocity), not {drive!r}"
     )
 
 
 def counted_parts(mech: Mechanism) -> str:
-    """How many of each there are."""
+    """Numbers of bodies, joints, loops and so on, as words."""
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
     tied = [_called(loop) for loop in mech.loops]
-    for count, what in (
+    for count, noun in (
         (len(mech.coordinates.mimic_joints), "mimic joint"),
-        *((tied.count(what), what) for what in ("loop", "distance rod", "contact", "coupling", "drive")),
+        *((tied.count(noun), noun) for noun in ("loop", "distance rod", "contact", "coupling", "drive")),
         (len(mech.contact_pairs), "contact pair"),
     ):
         if count:
-            counts.append(f"{count} {what}" + "s" * (count > 1))
+            counts.append(f"{count} {noun}" + "s" * (count > 1))
     return ", ".join([*counts, f"{len(mech.frames)} frames"])
 
 
 def _called(loop: Constraint) -> str:
-    """What a constraint is counted as."""
+    """Noun under which a constraint is counted."""
     if loop.drive is not None:
         return "drive"
     if isinstance(loop, Coupling):

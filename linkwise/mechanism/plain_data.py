@@ -45,7 +45,7 @@ def to_data(mech: Mechanism) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> Mechanism:
-    """The inverse of ``to_data``; a mechanism equal to the one that was written."""
+    """The inverse of ``to_data``."""
     if data.get("format") != FORMAT:
         raise MechanismError(f"mechanism data of format {data.get('format')!r}; this version reads format {FORMAT}")
     try:
@@ -66,8 +66,9 @@ def from_data(data: Mapping[str, Any]) -> Mechanism:
 
 
 def holds_functions(loop: Constraint) -> bool:
-    """Whether it follows a function of time, or has ratios that are functions: data hold none, but relations of
-    positions are formulas there."""
+    """Whether a constraint contains a function: a prescribed motion in time, or ratios of coordinates. Data cannot
+    hold functions, but relations of positions are stored as formulas.
+    """
     ratios = isinstance(loop, Coupling) and loop.ratios_change and loop.relation is None
     return isinstance(loop.drive, Drive) or ratios
 
@@ -77,7 +78,7 @@ def without_functions(mech: Mechanism) -> tuple[Mechanism, list[str]]:
     functions = [loop.name for loop in mech.loops if holds_functions(loop)]
     if not functions:
         return mech, functions
-    return dataclasses.replace(mech, loops=tuple(one for one in mech.loops if one.name not in functions)), functions
+    return dataclasses.replace(mech, loops=tuple(loop for loop in mech.loops if loop.name not in functions)), functions
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any) -> Any:
-    """A number as data, or a list of them, with "inf" and "-inf" as the numbers they stand for."""
+    """A number or a list of numbers as data; infinite ones become "inf" and "-inf"."""
     if isinstance(value, (list, tuple)):
         return [number(item) for item in value]
     return float(value) if isinstance(value, str) else value
@@ -133,7 +134,9 @@ def _body(data: Mapping[str, Any]) -> Body:
 
 
 def _constraint(data: Mapping[str, Any]) -> Constraint:
-    """Loops have a kind of joint, couplings have ratios; files of earlier versions know no drives."""
+    """A constraint from data: loops have a kind of joint, couplings have ratios. Files of earlier versions have no
+    drives.
+    """
     drive = data.get("drive")
     fields = {**data, "drive": None if drive is None else Instant(*drive)}
     return Coupling(**fields) if "ratios" in fields else Loop(**{**fields, "kind": _joint(fields["kind"])})
@@ -154,7 +157,7 @@ def _annotations(data: Mapping[str, Any]) -> Annotations:
 
 
 def _element(data: Mapping[str, Any]) -> Any:
-    """A record of what acts, by the name of its class."""
+    """The force element of a record, by its class name."""
     fields = dict(data)
     name = fields.pop("record")
     kinds = {kind.__name__: kind for kind in RECORDS}
@@ -171,7 +174,7 @@ def _infinite(value: Any) -> Any:
 
 
 def _joint_data(joint: joints.LoopKind) -> dict[str, Any]:
-    """A joint or contact as its kind and fields, if that is enough to make it again."""
+    """A joint or contact as its kind and fields, if these suffice to make it again."""
     kind, name = type(joint), joint.kind_name()
     data = {"type": name, **_fields(joint)}
     if (joints.KINDS | CONTACTS).get(name) is not kind:

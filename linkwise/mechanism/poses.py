@@ -1,4 +1,5 @@
-"""Poses in the forms people write them: positions, with rotations as matrices, angles, quaternions, axes or SciPy's.
+"""Poses in all the forms people write them: positions, with rotations as matrices, angles, quaternions, axes or SciPy
+objects.
 
 A rotation matrix has the axes of the child as columns, in the parent; quaternions are scalar-first; angles are radians.
 """
@@ -67,12 +68,12 @@ def rotation_from_rpy(rpy: Any) -> np.ndarray:
     )
 
 
-def rotation_from_quaternion(quaternion: Any, what: str = "quaternion") -> np.ndarray:
+def rotation_from_quaternion(quaternion: Any, label: str = "quaternion") -> np.ndarray:
     """The rotation of (w, x, y, z), whose length must be 1."""
-    numbers = checked_array(what, quaternion, (4,))
+    numbers = checked_array(label, quaternion, (4,))
     length = float(np.linalg.norm(numbers))
     if abs(length - 1.0) > UNIT_TOLERANCE:
-        raise MechanismError(f"{what} must be [w, x, y, z] of length 1, not {length:.6g}")
+        raise MechanismError(f"{label} must be [w, x, y, z] of length 1, not {length:.6g}")
     return snapped(np.array(rotation_matrix(numbers.tolist()), dtype=float))
 
 
@@ -89,7 +90,7 @@ def _rotation_from_axis_angle(axis_angle: Any) -> np.ndarray:
     return rotation_from_quaternion([math.cos(half), *(math.sin(half) / length * axis)])
 
 
-def checked_pose(what: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
+def checked_pose(label: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
     """A pose in any of its forms, as ``(rotation, position)``.
 
     None, a position, ``(rotation or None, position or None)``, or 4x4; a rotation is a 3x3 matrix or a SciPy object.
@@ -103,24 +104,24 @@ def checked_pose(what: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
     except TypeError:
         parts = []
     if parts and all(type(part) is float or (np.ndim(part) == 0 and part is not None) for part in parts):
-        return IDENTITY, checked_array(what, value, (3,))
+        return IDENTITY, checked_array(label, value, (3,))
     if len(parts) == 3:
-        raise MechanismError(f"{what} is a rotation alone: write (rotation, (0, 0, 0)) or lw.pose(matrix=rotation)")
+        raise MechanismError(f"{label} is a rotation alone: write (rotation, (0, 0, 0)) or lw.pose(matrix=rotation)")
     if len(parts) == 4:
-        matrix = checked_array(what, value, (4, 4))
+        matrix = checked_array(label, value, (4, 4))
         if not np.array_equal(matrix[3], (0.0, 0.0, 0.0, 1.0)):
-            raise MechanismError(f"the last row of {what} must be 0 0 0 1, not {matrix[3].tolist()}")
+            raise MechanismError(f"the last row of {label} must be 0 0 0 1, not {matrix[3].tolist()}")
         parts = [matrix[:3, :3], matrix[:3, 3]]
     if len(parts) != 2:
-        raise MechanismError(f"{what} must be {FORMS}, not {value!r}")
+        raise MechanismError(f"{label} must be {FORMS}, not {value!r}")
     rotation = np.eye(3) if parts[0] is None else parts[0]
     position = np.zeros(3) if parts[1] is None else parts[1]
     if np.shape(rotation) in ((3,), (4,)):
         raise MechanismError(
-            f"the rotation of {what} must be a 3x3 matrix, and {rotation!r} is none: write lw.pose(position, rpy=...), "
-            "or quaternion=... in place of rpy"
+            f"the rotation of {label} must be a 3x3 matrix, and {rotation!r} is none: write lw.pose(position, "
+            "rpy=...), or quaternion=... in place of rpy"
         )
     return (
-        checked_rotation(f"the rotation of {what}", rotation),
-        checked_array(f"the position of {what}", position, (3,)),
+        checked_rotation(f"the rotation of {label}", rotation),
+        checked_array(f"the position of {label}", position, (3,)),
     )

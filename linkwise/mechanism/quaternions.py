@@ -24,47 +24,48 @@ NOT_UNIT = 1e-3  # a quaternion whose length is further from 1 than this was not
 
 
 def with_unit_quaternions(mech: Mechanism, name: str, q: np.ndarray, furthest: float = NOT_UNIT) -> np.ndarray:
-    """(..., nq): configurations, which the caller knows as ``name``, with quaternions of unit length; q itself where
-    they are.  ``furthest`` is what lengths may be off by: guesses may be off by anything."""
+    """(..., nq): configurations with normalised quaternions; q itself if they are normalised. ``name`` is the
+    argument's name for messages; ``furthest`` is the largest accepted error in length, unlimited for guesses.
+    """
     for body in mech.bodies:
         if not body.mimic and _quaternions(body.kind):
-            place = mech.q_index(body.joint)
-            numbers = q[..., place]
+            columns = mech.q_index(body.joint)
+            numbers = q[..., columns]
             unit = unit_coordinates(body.kind, f"the quaternion of joint {body.joint!r} in {name}", numbers, furthest)
             if unit is not numbers:
                 q = np.array(q)
-                q[..., place] = unit
+                q[..., columns] = unit
     return q
 
 
 def has_quaternions(mech: Mechanism) -> bool:
-    """Whether ``with_unit_quaternions`` looks at any coordinates."""
+    """Whether the mechanism has quaternion coordinates."""
     return any(not body.mimic and _quaternions(body.kind) for body in mech.bodies)
 
 
-def unit_coordinates(kind: Joint, what: str, given: Any, furthest: float = NOT_UNIT) -> np.ndarray:
+def unit_coordinates(kind: Joint, label: str, values: Any, furthest: float = NOT_UNIT) -> np.ndarray:
     """(..., n): coordinates of one joint with quaternions of unit length; ``what`` names the quaternion."""
-    numbers = np.asarray(given)
-    for place in _quaternions(kind):
-        lengths = np.linalg.norm(numbers[..., place], axis=-1)
+    numbers = np.asarray(values)
+    for columns in _quaternions(kind):
+        lengths = np.linalg.norm(numbers[..., columns], axis=-1)
         off = np.abs(lengths - 1.0)
         wrong = (off > furthest) | (lengths == 0.0)
         if wrong.any():
-            _refuse(what, float(lengths.flat[int(np.argmax(wrong))]))
+            _refuse(label, float(lengths.flat[int(np.argmax(wrong))]))
         if (off > 8.0 * np.finfo(numbers.dtype).eps).any():  # others keep their digits
             numbers = np.array(numbers)
-            numbers[..., place] /= lengths[..., None]
+            numbers[..., columns] /= lengths[..., None]
     return numbers
 
 
-def _refuse(what: str, length: float) -> None:
+def _refuse(label: str, length: float) -> None:
     if length == 0.0:
         raise MechanismError(
-            f"{what} is zero, which is no rotation: (1, 0, 0, 0) is the one by no angle, and linkwise.neutral(mech) "
+            f"{label} is zero, which is no rotation: (1, 0, 0, 0) is the one by no angle, and linkwise.neutral(mech) "
             "has it in place; linkwise.motion.check_state(mech, q) says whether q is in another library's order"
         )
     raise MechanismError(
-        f"{what} is not of unit length but {length:.6g} long: divide it by its length, and give [w, x, y, z], before "
+        f"{label} is not of unit length but {length:.6g} long: divide it by its length, and give [w, x, y, z], before "
         "the position of a floating joint; linkwise.motion.check_state(mech, q) says whether q is in another library's "
         "order"
     )
@@ -73,5 +74,5 @@ def _refuse(what: str, length: float) -> None:
 @lru_cache(maxsize=256)
 def _quaternions(kind: Joint) -> Sequence[list[int]]:
     """The places of each quaternion among a joint's coordinates."""
-    places = [place for place, measure in enumerate(kind.measures("q")) if measure.of == QUATERNION]
-    return [places[i : i + 4] for i in range(0, len(places), 4)]
+    indices = [index for index, measure in enumerate(kind.measures("q")) if measure.of == QUATERNION]
+    return [indices[i : i + 4] for i in range(0, len(indices), 4)]

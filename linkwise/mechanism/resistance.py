@@ -63,31 +63,24 @@ def massless_joints(mech: Mechanism) -> tuple[MasslessJoint, ...]:
 
 def inertia_error(mech: Mechanism, what: str) -> MechanismError:
     """The error of ``what``, which inverts the mass matrix, for a mechanism that can move without moving mass."""
-    if mech.loops:
-        return MechanismError(
-            f"{what} needs a positive mass matrix, but a degree of freedom of mechanism {mech.name!r} moves nothing "
-            "with inertia: give the links it moves mass and inertia, or its joint armature; what holds it still is "
-            "known without (static_forces, and reactions to them)"
-        )
     names = ", ".join(map(str, mech._massless_joints))
     return MechanismError(
         f"{what} needs a positive mass matrix, but nothing with inertia moves with joint {names} of mechanism "
-        f"{mech.name!r}: give its link mass and inertia, the joint armature, or make it fixed"
+        f"{mech.name!r}: give its link mass and inertia, the joint armature, or make it fixed; what holds it still is "
+        "known without (static_forces, and reactions to them)"
     )
 
 
 def require_inertia(mech: Mechanism, what: str, within_loops: bool = False) -> None:
     """Refuse mechanisms whose mass matrix is singular at every configuration; ``within_loops``: that of the motions
     which the loops allow."""
-    if mech.parameters.singular_joints and not (within_loops and mech.loops and mech._loops_resist is not False):
+    if mech.parameters.singular_joints and not (within_loops and mech._loops_resist is not False):
         raise inertia_error(mech, what)
 
 
 def loops_resist(mech: Mechanism) -> bool | None:
     """Whether joints that move nothing with inertia are tied by loops to ones that do; None if that is unknown, as of
     loops that do not close from the initial configuration."""
-    if not mech.loops:
-        return False
     from linkwise.dynamics.massless import has_inertia_with_loops  # closing loops is a matter of dynamics
 
     return has_inertia_with_loops(mech)

@@ -12,8 +12,9 @@ from linkwise.mechanism.model import Mechanism
 def within_range_of(
     mech: Mechanism, rng: np.random.Generator, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(q, v) within the limits of position and velocity, those of mimic joints included: drawn again, uniformly, where
-    a range is finite, and mirrored at a limit that stands alone."""
+    """(q, v) within all position and velocity limits, including those of mimic joints: redrawn uniformly in finite
+    ranges, and mirrored at one-sided limits.
+    """
     lower, upper, fastest = common_limits(mech)
     _refuse_strange_limits(mech, lower, upper)
     bounded = np.isfinite(lower) & np.isfinite(upper)
@@ -31,18 +32,18 @@ def common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     for body in mech.bodies:
         if body.mimic is None:
             continue
-        place, bounds = mech.coordinates.place(body.joint), (body.limits.lower[0], body.limits.upper[0])
-        if place.ratio == 0.0:
-            if not bounds[0] <= place.offset <= bounds[1]:
+        entry, bounds = mech.coordinates.place(body.joint), (body.limits.lower[0], body.limits.upper[0])
+        if entry.ratio == 0.0:
+            if not bounds[0] <= entry.offset <= bounds[1]:
                 raise MechanismError(
-                    f"no state is within the limits of {body.joint!r}: it stays at {place.offset:g}, and may go from "
+                    f"no state is within the limits of {body.joint!r}: it stays at {entry.offset:g}, and may go from "
                     f"{bounds[0]:g} to {bounds[1]:g}; see mech.with_limits"
                 )
             continue
-        low, high = sorted(map(float, place.q_at(bounds)))
-        at, rate = place.q_index, place.v_index
+        low, high = sorted(map(float, entry.q_at(bounds)))
+        at, rate = entry.q_index, entry.v_index
         lower[at], upper[at] = np.maximum(lower[at], low), np.minimum(upper[at], high)
-        fastest[rate] = np.minimum(fastest[rate], body.limits.velocity[0] / abs(place.ratio))
+        fastest[rate] = np.minimum(fastest[rate], body.limits.velocity[0] / abs(entry.ratio))
     return lower, upper, fastest
 
 

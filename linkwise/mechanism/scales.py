@@ -60,9 +60,10 @@ class Scales:
         return 10.0 ** round(math.log10(self.time / STEPS_PER_TIME)) if math.isfinite(self.time) else 1e-3
 
     def time_of(self, v: Any, duration: float = math.inf) -> float:
-        """The time of a motion: the period of a pendulum of that length, or of that spring; where nothing sets one the
-        time in which the fastest of the velocities ``v`` (..., nv) moves a coordinate by its unit, but no longer than
-        ``duration``."""
+        """Characteristic time of a motion: the period of a pendulum of the mechanism's length, or of its springs.
+        Without either, the time in which the fastest velocity of ``v`` (..., nv) moves its coordinate by its unit, at
+        most ``duration``.
+        """
         if math.isfinite(self.time):
             return 2.0 * math.pi * self.time
         speed = float(np.abs(np.asarray(v) / self.of_v).max(initial=0.0))
@@ -93,8 +94,9 @@ def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:
 
 
 def closure_lengths(kind: LoopKind) -> list[bool]:
-    """Of each constraint of a loop, whether it is a length: a number of a closure that changes with the position alone,
-    or a velocity."""
+    """For each constraint of a loop whether it is a length: a closure that changes with the position alone, or a
+    velocity.
+    """
     still = Matrix3.from_rows(np.eye(3).tolist())
     here, there = (kind.closure(still, Vector3(*(scale * x for x in (0.3, 0.5, 0.7)))) for scale in (1.0, 2.0))
     are_lengths = [a != b for a, b in zip(here, there, strict=True)]
@@ -102,7 +104,7 @@ def closure_lengths(kind: LoopKind) -> list[bool]:
 
 
 def size(mech: Mechanism) -> tuple[float, float]:
-    """Length and mass of a mechanism, computed from its data."""
+    """Characteristic length and mass of a mechanism, from its data."""
     length = _length(mech)
     mass = (
         float(mech.parameters.masses.max(initial=0.0))
@@ -113,7 +115,7 @@ def size(mech: Mechanism) -> tuple[float, float]:
 
 
 def measure(mech: Mechanism) -> Scales:
-    """The scales of a mechanism, computed from its size, gravity and springs."""
+    """Characteristic quantities of a mechanism, from its size, gravity and springs."""
     length, mass = mech._size
     of_q, of_v = (np.where(lengths_among(mech, quantity), length, 1.0) for quantity in ("q", "v"))
     gravity = float(np.linalg.norm(mech.gravity))
@@ -135,7 +137,7 @@ def _longest(lengths: Iterator[float]) -> float:
 
 
 def _offsets(mech: Mechanism) -> Iterator[float]:
-    """Distances that are written down; those on the ground only where joints or loops are there."""
+    """Distances in the mechanism's data; those on the ground count only where joints or loops are attached."""
     for body in mech.bodies:
         yield math.hypot(*body.position.tolist())
         if body.mass:
@@ -167,7 +169,7 @@ def _radii_of_gyration(mech: Mechanism) -> Iterator[float]:
 
 
 def _travels(mech: Mechanism) -> Iterator[float]:
-    """Distances to the ends of sliding joints, those that mimic others included."""
+    """Travels of sliding joints, mimic joints included."""
     for body in mech.bodies:
         for measure, low, high in zip(body.kind.measures("q"), body.limits.lower, body.limits.upper, strict=True):
             if measure.of == LENGTH:

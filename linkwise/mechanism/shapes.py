@@ -1,4 +1,4 @@
-"""Simple shapes fixed to links, which pairs of them push each other apart, and by what law.
+"""Collision shapes fixed to links, contact pairs of them, and their contact law.
 
 Contact between shapes is compliant: a force that follows from depth and velocity.  It is no constraint; links that are
 held at the ground without giving way are loops (``lw.constraints``).
@@ -68,39 +68,40 @@ class Shape(Constant):
     collides_with: int = 1
 
     def __post_init__(self) -> None:
-        what = f"shape {checks.checked_name('shape', self.name)!r}"
-        checks.checked_name(f"link of {what}", self.link)
+        label = f"shape {checks.checked_name('shape', self.name)!r}"
+        checks.checked_name(f"link of {label}", self.link)
         checks.one_of("kind of shape", self.kind, SIZES)
         size = np.atleast_1d(np.asarray(self.size, dtype=object))
         named = SIZES[self.kind]
         if size.shape != (len(named),):
             needs = ", ".join(named) or "no numbers"
-            raise MechanismError(f"the size of {what}, a {self.kind}, is {needs}, not {self.size!r}")
-        numbers = checks.checked_array(f"the size of {what}", size, (len(named),))
+            raise MechanismError(f"the size of {label}, a {self.kind}, is {needs}, not {self.size!r}")
+        numbers = checks.checked_array(f"the size of {label}", size, (len(named),))
         if (numbers <= 0.0).any():
-            raise MechanismError(f"the size of {what} must be positive, got {self.size!r}")
+            raise MechanismError(f"the size of {label} must be positive, got {self.size!r}")
         for attribute, value in (
             ("size", tuple(numbers.tolist())),
-            ("pose", checked_pose(f"the pose of {what}", self.pose)),
-            ("friction", _not_negative(f"the friction of {what}", self.friction)),
+            ("pose", checked_pose(f"the pose of {label}", self.pose)),
+            ("friction", _not_negative(f"the friction of {label}", self.friction)),
             ("category", int(self.category)),
             ("collides_with", int(self.collides_with)),
         ):
             object.__setattr__(self, attribute, value)
 
     def placed(self, mech: Mechanism) -> tuple[int, Pose]:
-        """The body that carries the shape (-1: the ground), and its pose in that body's link frame."""
+        """The body that carries the shape (-1: the ground), and the shape's pose in its link frame."""
         frame = mech.frame(self.link)
         return frame.body, composed((frame.rotation, frame.position), self.pose)
 
     def may_touch(self, other: Shape) -> bool:
-        """Whether the masks allow it."""
+        """Whether the collision masks allow contact."""
         return bool(self.category & other.collides_with or other.category & self.collides_with)
 
 
 @dataclass(frozen=True)
 class Bump:
-    """What of a shape meets a plane first: an ellipsoid about ``centre``, of which a point and a ball are cases.
+    """A convex part of a shape that can touch a plane: an ellipsoid about ``centre``; points and balls are special
+    cases.
 
     squares   (3, 3): A, so that it reaches sqrt(n . A n) beyond its centre along a unit vector n; the squares of its
               half axes if it lies along the axes
@@ -111,7 +112,7 @@ class Bump:
 
     @property
     def radius(self) -> float | None:
-        """Of a ball, zero of a point; None of other ellipsoids."""
+        """Radius of a ball, zero for a point; None for other ellipsoids."""
         square = self.squares[0, 0]
         return math.sqrt(square) if np.array_equal(self.squares, square * np.eye(3)) else None
 
@@ -238,45 +239,45 @@ class ContactPair:
 
     @property
     def without_bound(self) -> ContactPair:
-        """The same with friction that holds whatever is inside its cone, to its slip speed: its bound is what explicit
-        methods can follow."""
+        """A copy whose friction is not limited by what explicit methods can resolve: inside its cone it holds up to
+        its slip speed.
+        """
         return replace(self, law=replace(self.law, damping=math.inf))
 
 
 def is_implicit(mech: Mechanism, pair: ContactPair) -> bool:
-    """Whether implicit steps take a contact implicitly: one with a plane or box that is fixed to the ground."""
+    """Whether implicit steps treat a contact implicitly: contacts with a plane or box fixed to the ground."""
     other = mech.contact.shape(pair.shape_b)
     return by_parts(other) and other.placed(mech)[0] < 0
 
 
 def can_touch(mech: Mechanism, a: Shape, b: Shape) -> bool:
-    """Whether there is a contact force between two shapes, in the order of ``in_order``.  Boxes meet by the corners of
-    the first, which is not all where the second moves too."""
+    """Whether a contact force is available for two shapes, in the order of ``in_order``. Boxes touch by the corners of
+    the first, which is incomplete if the second moves too.
+    """
     if b.kind == "box":
         return a.kind in ROUND or (a.kind == "box" and b.placed(mech)[0] < 0)
     return (b.kind == PLANE and a.kind != PLANE) or (a.kind in ROUND and b.kind in ROUND)
 
 
 def in_order(mech: Mechanism, a: Shape, b: Shape) -> tuple[Shape, Shape]:
-    """The two as contacts have them: a plane second, or a box that something round or a box may touch, the latter on
-    the ground."""
+    """The two shapes in the order that contacts use: a plane or box second; of two boxes the one on the ground."""
     on_a_box = a.kind == "box" and (b.kind in ROUND or (b.kind == "box" and a.placed(mech)[0] < 0))
     return (b, a) if a.kind == PLANE or on_a_box else (a, b)
 
 
 def by_parts(b: Shape) -> bool:
-    """Whether parts of a shape touch b one by one."""
+    """Whether elementary parts of a shape touch b separately."""
     return b.kind in (PLANE, "box")
 
 
 def presses_back(a: Shape, b: Shape) -> bool:
-    """Whether corners of a box b press into the faces of a box a as well: where one of its faces, the smallest, fits
-    into one of a, so that a can lie on it with all of its own corners beside it."""
+    """Whether corners of box b can press into faces of box a: if the smallest face of b fits into a face of a."""
     return are_boxes(a, b) and all(x < y for x, y in zip(sorted(b.size)[:2], sorted(a.size)[1:], strict=True))
 
 
 def are_boxes(a: Shape, b: Shape) -> bool:
-    """Whether both are: their edges pass through each other."""
+    """Whether both shapes are boxes, whose edges pass through each other."""
     return a.kind == b.kind == "box"
 
 
@@ -294,24 +295,24 @@ def check_shapes(mech: Mechanism) -> None:
         known[shape.name] = shape
     seen: set[frozenset[str]] = set()
     for pair in mech.contact_pairs:
-        what = f"contact between {pair.shape_a!r} and {pair.shape_b!r}"
+        label = f"contact between {pair.shape_a!r} and {pair.shape_b!r}"
         for name in pair.shapes:
             if name not in known:
-                raise MechanismError(f"{what}: there is no shape {name!r}: " + checks.did_you_mean(name, known))
+                raise MechanismError(f"{label}: there is no shape {name!r}: " + checks.did_you_mean(name, known))
         a, b = (known[name] for name in pair.shapes)
         if not can_touch(mech, a, b):
             raise MechanismError(
-                f"{what}: a {a.kind} and a {b.kind} do not touch: {WHAT_TOUCHES}; a plane or that box comes second"
+                f"{label}: a {a.kind} and a {b.kind} do not touch: {WHAT_TOUCHES}; a plane or that box comes second"
             )
         if a.placed(mech)[0] == b.placed(mech)[0]:
-            raise MechanismError(f"{what}: both are parts of the same rigid body")
+            raise MechanismError(f"{label}: both are parts of the same rigid body")
         if frozenset(pair.shapes) in seen:
-            raise MechanismError(f"{what} is given twice")
+            raise MechanismError(f"{label} is given twice")
         seen.add(frozenset(pair.shapes))
 
 
-def _not_negative(what: str, value: Any, finite: bool = True) -> float:
-    number = math.inf if not finite and value == math.inf else checks.checked_number(what, value)
+def _not_negative(label: str, value: Any, finite: bool = True) -> float:
+    number = math.inf if not finite and value == math.inf else checks.checked_number(label, value)
     if number < 0.0:
-        raise MechanismError(f"{what} must not be negative, got {value!r}")
+        raise MechanismError(f"{label} must not be negative, got {value!r}")
     return number

@@ -17,8 +17,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class View:
-    """One subject of a mechanism.  It is made when it is asked for and holds nothing but the mechanism, which keeps
-    computed values (``kept``): so a mechanism is not part of a cycle of references, and is freed with its last use."""
+    """One view of a mechanism. It is made on access and holds only the mechanism, which stores its computed values
+    (``kept``), so that there is no reference cycle.
+    """
 
     _mech: Mechanism
 
@@ -28,7 +29,7 @@ class View:
 
 
 class kept(cached_property[T]):
-    """A property of a view that is computed once per mechanism, and kept there."""
+    """A property of a view that is computed once per mechanism and stored there."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         super().__init__(compute)

@@ -27,19 +27,19 @@ class RigidMass:
     inertia: np.ndarray
 
     @classmethod
-    def given(cls, what: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
-        """The mass that a caller describes; the axes of a ``com`` that is a pose are those of ``inertia``."""
-        rotation, position = checked_pose(f"{what}: com", com)
-        moments = checks.checked_inertia(f"{what}: inertia", inertia)
+    def given(cls, label: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
+        """The mass that a caller describes; if ``com`` is a pose, ``inertia`` is along its axes."""
+        rotation, position = checked_pose(f"{label}: com", com)
+        moments = checks.checked_inertia(f"{label}: inertia", inertia)
         if rotation is not IDENTITY and not np.array_equal(rotation, IDENTITY):
             moments = rotated(moments, rotation)
-        checked = checks.checked_mass(what, mass)
-        checks.require_finite_moments(what, checked, position, moments)
+        checked = checks.checked_mass(label, mass)
+        checks.require_finite_moments(label, checked, position, moments)
         return cls(checked, position, moments)
 
     @classmethod
     def of_numbers(cls, numbers: Sequence[float]) -> RigidMass:
-        """The mass of 13 numbers as ``numbers`` has them; nothing of none."""
+        """The mass of 13 numbers in the layout of ``numbers``; empty input is no mass."""
         if not numbers:
             return NOTHING
         return cls(numbers[0], np.array(numbers[1:4]), np.array(numbers[4:]).reshape(3, 3))
@@ -55,12 +55,12 @@ class RigidMass:
         return self.mass == 0.0 and not self.inertia.any()
 
     def seen_from(self, rotation: np.ndarray, position: np.ndarray) -> RigidMass:
-        """The same mass seen from a frame in which the present one has this pose."""
+        """The mass seen from a frame in which its present frame has this pose."""
         return RigidMass(self.mass, position + rotation @ self.com, rotated(self.inertia, rotation))
 
 
 def rotated(inertia: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """A moment of inertia along the axes of a frame in which those it was given along are ``rotation``."""
+    """A moment of inertia along the axes of a frame in which its own axes are ``rotation``."""
     if inertia is NO_INERTIA:
         return inertia
     turned = rotation @ inertia @ rotation.T
@@ -97,11 +97,11 @@ def combined(parts: Iterable[RigidMass]) -> RigidMass:
     mass = sum(part.mass for part in parts)
     if mass == 0.0 and any(part.mass for part in parts):
         raise MechanismError("the masses of links that are welded together cancel: a negative mass must be fixed")
-    places = [part.com.tolist() for part in parts]
-    first_moments = ([part.mass * x for x in place] for part, place in zip(parts, places, strict=True))
+    centres = [part.com.tolist() for part in parts]
+    first_moments = ([part.mass * x for x in centre] for part, centre in zip(parts, centres, strict=True))
     com = [sum(along) / mass for along in zip(*first_moments, strict=True)] if mass else [0.0] * 3
     inertia = np.zeros((3, 3))
-    for part, place in zip(parts, places, strict=True):
+    for part, center in zip(parts, centres, strict=True):
         inertia += part.inertia
-        inertia += point_inertia(part.mass, place[0] - com[0], place[1] - com[1], place[2] - com[2])
+        inertia += point_inertia(part.mass, center[0] - com[0], center[1] - com[1], center[2] - com[2])
     return RigidMass(mass, np.array(com), inertia)

@@ -77,10 +77,10 @@ def with_controller(
 ) -> tuple[Acting, Mapping[str, Any] | None, Any]:
     """What acts, feedback and control inputs, where feedback may be a compiled controller: that is one more law, whose
     reference follows the inputs of actuators.  ``varied``: numbers of the mechanism differ from state to state."""
-    if callable(feedback) and not (isinstance(feedback, CompiledControl) and feedback.compiles):
+    if callable(feedback) and not isinstance(feedback, CompiledControl):
         raise TypeError(
             "rollout: feedback takes controllers that are compiled (lw.control.computed_torque, "
-            "operational_space_control, decoupled_tracking, lqr, joint_feedback of trees or without gravity, and "
+            "operational_space_control, decoupled_tracking, lqr, joint_feedback, and "
             "lw.control.saturated of them) or "
             f"{{'target': q, 'kp': 100.0, 'kd': 10.0}}, not {type(feedback).__name__}: give "
             "tau=lw.motion.held(control, period) in its place"
@@ -313,7 +313,7 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
         asked = f"{name}=lw.motion.held(control, period) asks a controller every so many steps, " * (
             name in ("tau", "ctrl")
         )
-        if name == "tau" and isinstance(given, CompiledControl) and given.compiles:
+        if name == "tau" and isinstance(given, CompiledControl):
             asked = f"feedback=control has this controller inside the steps, {asked}"
         raise TypeError(
             f"rollout: {name} must be an array, given before the motion: {asked}"

@@ -17,6 +17,7 @@ import numpy as np
 from .. import constraints
 from ..compiler.requests import OF_JOINTS, parameter_arrays
 from ..compiler.store import stored
+from ..constraints.infinitesimal import has_infinitesimal_motions
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
 from ..dynamics.compliant_contact import contact_points
@@ -200,12 +201,22 @@ def warn_of_inconsistent_velocities(
     violations = (constraints.constraint_jacobian(mech, q) @ given[..., None])[..., 0]
     violations = violations - (mech.constraints.drive_rates if rates is None else rates)
     violations = np.abs(own.rows * violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
-    loop = max(mech.loops, key=lambda one: violations[mech.constraints.rows(one.name)].max(initial=0.0))
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
+    changed = f"and was changed to velocities that do not, by up to {np.abs(v - given).max():.3g}{shown}"
+    speeds = (np.abs(constraints.constraint_jacobian(mech, q)) @ np.abs(given)[..., None])[..., 0] * own.rows
+    if has_infinitesimal_motions(mech) and violations.max() <= LOOPS.velocity_by_mistake * speeds.max():
+        blocked = next(one for one in constraints.redundancy(mech).clusters if one.infinitesimal)
+        warn_caller(
+            f"v0 violates the constraints of loop {blocked.loops[0]!r} of mechanism {mech.name!r} to second order "
+            f"{changed}: they allow it to first order only, as those of an arm pinned at full reach, and the mechanism "
+            "cannot move so (constraints.degrees_of_freedom)",
+            MechanismWarning,
+        )
+        return
+    loop = max(mech.loops, key=lambda one: violations[mech.constraints.rows(one.name)].max(initial=0.0))
     warn_caller(
-        f"v0 violates the constraints of loop {loop.name!r} of mechanism {mech.name!r} and was changed to velocities "
-        f"that do not, by up to {np.abs(v - given).max():.3g}{shown}: to give the speed of some joints, use v0 = "
-        "{joint: speed}, the others follow",
+        f"v0 violates the constraints of loop {loop.name!r} of mechanism {mech.name!r} {changed}: to give the speed of "
+        "some joints, use v0 = {joint: speed}, the others follow",
         MechanismWarning,
     )
 

@@ -25,7 +25,8 @@ from ..compiler.runtime.device_arrays import DeviceCall
 from ..compiler.store import float64_function, stored
 from ..constraints.elimination_orders import fronts
 from ..constraints.equations import loop_of
-from ..constraints.masks import row_mask
+from ..constraints.infinitesimal import has_infinitesimal_motions, refuse_infinitesimal_motions
+from ..constraints.masks import mechanism_holding, row_mask
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
 from ..mechanics.algorithms.closed_projection import RELIABLE
@@ -52,6 +53,8 @@ def onto_loops(
     by more than a thousandth of their size or a milliradian are refused."""
     poses = _of_constraints(parameters)
     start, given = np.asarray(q, float), np.asarray(v, float)
+    if has_infinitesimal_motions(mech) and parameters:
+        refuse_infinitesimal_motions(mech, "rollout with numbers that differ from state to state")
     error = _function(mech, "position_error", tuple(poses))(start, *poses.values())
     _refuse_open(mech, start, error)
     error = error * sizes(mech).rows
@@ -61,7 +64,7 @@ def onto_loops(
     is_open = np.broadcast_to((np.abs(error).max(axis=-1, initial=0.0) > LOOPS.closed)[..., None], (*batch, 1))
     to = np.where(is_open, found[..., : mech.nq], start), np.array(found[..., mech.nq :])
     known = finite_states(batch, start, given)
-    poor = ~(reliability > RELIABLE) & known
+    poor = (~(reliability > RELIABLE) | has_infinitesimal_motions(mech)) & known
     if poor.any() and not poses:
         to[0][poor], to[1][poor] = constraints.project(mech, start[poor], given[poor], rank=fronts(mech).pivots)
     rates = rates_of_drives(mech, poses.get(DRIVE))
@@ -96,11 +99,15 @@ def onto_loops_on_device(
 def refuse_open_schedule(
     mech: Mechanism, q: np.ndarray, active: np.ndarray, parameters: Mapping[str, np.ndarray]
 ) -> None:
-    """Refuse initial states in which constraints hold that are open, but for feet, which hold where they are."""
+    """Refuse initial states in which constraints hold that are open, but for feet, which hold where they are, and
+    constraints of any step that leave infinitesimal motions; ``active`` (..., records, every, number of loops)."""
+    for mask in np.unique(np.reshape(active, (-1, active.shape[-1])), axis=0):
+        if mask.any():
+            refuse_infinitesimal_motions(mechanism_holding(mech, mask), "the rollout under a schedule")
     poses = _of_constraints(parameters)
     error = _function(mech, "position_error", tuple(poses))(np.asarray(q, float), *poses.values())
     closes = np.array([not holds_where_it_engages(mech, loop) for loop in mech.loops])
-    _refuse_open(mech, np.asarray(q, float), error * row_mask(mech, active * closes))
+    _refuse_open(mech, np.asarray(q, float), error * row_mask(mech, active[..., 0, 0, :] * closes))
 
 
 def _of_constraints(parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -170,11 +177,24 @@ class WithinConstraints:
 
     def run_here(self) -> np.ndarray:
         """On the CPU; the status of each motion."""
+        if ACTIVE not in self.step.inputs and has_infinitesimal_motions(self.mech):
+            return self._from_rates()
         trusted = _counted(self.run, list(self.arrays.values()), self.records)
         return self._look_after(self.given, trusted, self.records, self._resuming(self.run, self.records))
 
+    def _from_rates(self) -> np.ndarray:
+        """Every step by NumPy, as compiled steps take all motions that constraints allow to first order."""
+        every = np.ones(self.records[0].shape[:-2], dtype=bool)
+        followed = Followed(self.mech, self.step, None, {name: x[every] for name, x in self.given.items()})
+        for record, own in zip(self.records, followed.records(self.records), strict=True):
+            record[every] = own
+        status = np.zeros(every.shape, int)
+        status[every] = followed.left
+        return status
+
     def run_on_device(self, device: DeviceCall, on_cpu: Callable[[], Callable[..., None]]) -> np.ndarray:
         """On a GPU; what is made again is made on the CPU, by the rollout that ``on_cpu`` gives."""
+        refuse_infinitesimal_motions(self.mech, "rollout on a GPU")
         first, dtype = self.records[0], self.records[0].dtype
         trusted, written = device.over_and_over((*first.shape[:-2], *NONE_YET.shape), first.shape[-2], dtype)
         self.run(*self.arrays.values(), out=(*self.records, written))

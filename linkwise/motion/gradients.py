@@ -26,6 +26,7 @@ from ..compiler.pipeline import tangent_basis
 from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import stored
 from ..compiler.trace import inline, trace
+from ..constraints.infinitesimal import refuse_infinitesimal_motions
 from ..constraints.sizes import sizes as sizes_of
 from ..constraints.sizes import units
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
@@ -268,6 +269,8 @@ def _gradients(
     more |= drives_of(mech, driving.drive, step, dt, steps)
     by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
     more |= schedule_of(mech, driving.active)
+    if driving.active is None and mech.loops:
+        refuse_infinitesimal_motions(mech, "the gradient of a rollout")
     step = step.given(step.parameters, acting, tuple(more))
     forces, mech = state_by_joint(mech, {"tau": driving.tau}), without_time(mech)
     given = plain_arrays({"q": q, "v": v, **forces, "dt": step_length(mech, dt), **more, **parameters})

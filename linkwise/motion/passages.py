@@ -66,7 +66,7 @@ class Followed:
     position one step after the other, by arcs near it, else by the compiled step or, where that cannot be relied on, by
     the rates of ``simulate``'s systems; then by compiled steps again, all together, until the next.
 
-    resumed     runs compiled steps
+    resumed     runs compiled steps; None where none can be relied on
     given       inputs of the rollout for these trajectories, (n, ...), those of every step (n, steps, ...)
     unresolved  (n,): after how many steps the motion was not resolved first, or -1
     left        (n,): the number of the first step, from 1, that is not the compiled one, or 0
@@ -75,7 +75,7 @@ class Followed:
 
     mech: Mechanism
     step: Step
-    resumed: Resumed
+    resumed: Resumed | None
     given: Mapping[str, np.ndarray]
     unresolved: np.ndarray = field(init=False)
     lost: np.ndarray = field(init=False)
@@ -127,6 +127,8 @@ class Followed:
     def _by_compiled_steps(self, which: np.ndarray) -> np.ndarray:
         """Take these trajectories as far as compiled steps do, up to where a singular position comes near; (n,): which
         step it is that they cannot be relied on for, or -1 at the end."""
+        if self.resumed is None:
+            return self._made[which]
         ends = np.full(len(which), -1)
         longest = self._steps - int(self._made[which].min())
         size = longest * sum(self.given[name].shape[-1] for name in ("q", "v", "tau"))
@@ -157,6 +159,8 @@ class Followed:
     def _by_shorter_steps(self, which: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Take trajectories beyond the steps ``ends`` by shorter ones, until compiled steps will do again; (n,): where
         that does not do, as they go through a singular position.  Those are left where they were."""
+        if self.resumed is None:
+            return np.ones(len(which), dtype=bool)
         begun, before = self._made[which].copy(), [x[which] for x in self._now]
         dt = self.given["dt"][which].astype(float)
         motions = ShorterSteps(self._kernel(SHORTER), before, dt, units(self.mech).velocities)
@@ -235,6 +239,9 @@ class Followed:
         q, v, *activation = now
         dt, (forces, others) = self.given["dt"][which].astype(float), self._driven(which, k, now)
         inputs, ends = [*others, *activation], np.cumsum([x.shape[-1] for x in now])[:-1]
+        if self.resumed is None:
+            nothing = np.zeros(len(which), dtype=bool)
+            return self._from_rates(which, k, now, forces, others), nothing, nothing
         state, reliability, ahead = self._kernel(self.step.method)(q, v, forces, dt, *inputs)
         there = np.split(state, ends, axis=-1)
         known = finite_states(dt.shape, q, v, forces, *inputs)
@@ -245,22 +252,39 @@ class Followed:
             halved = self._by_halves([x[rough] for x in now], forces[rough], dt[rough], [x[rough] for x in others])
             rough[rough] = poor[rough] | ~self._is_same(halved, [x[rough] for x in there], v[rough], dt[rough])
         self.unresolved[which[rough]] = k[rough]
-        for length in np.unique(dt[poor]):
-            some = poor & (dt == length)
-            named = dict(zip(self._more, (x[some] for x in others), strict=False))
-            x = self._from_rates(which[some], np.concatenate(now, axis=-1)[some], length, forces[some], named)
-            self.lost[which[some]] = np.where(
-                np.isnan(x).any(axis=-1) & (self.lost[which[some]] < 0), k[some], self.lost[which[some]]
+        if poor.any():
+            again = self._from_rates(
+                which[poor], k[poor], [x[poor] for x in now], forces[poor], [x[poor] for x in others]
             )
-            for one, own in zip(there, np.split(x, ends, axis=-1), strict=True):
-                one[some] = own
+            for one, own in zip(there, again, strict=True):
+                one[poor] = own
         return there, known & ~past & ~poor & (ahead >= WATCHED**2), ~past & ~poor
 
     def _from_rates(
+        self,
+        which: np.ndarray,
+        k: np.ndarray,
+        now: Sequence[np.ndarray],
+        forces: np.ndarray,
+        others: Sequence[np.ndarray],
+    ) -> list[np.ndarray]:
+        """The states after the k-th step of some as ``simulate`` makes it, from accelerations and projected; NaN where
+        loops cannot be closed."""
+        x, dt = np.concatenate(now, axis=-1), self.given["dt"][which].astype(float)
+        names = [name for name in self._more if name != ACTIVATION]
+        for length in np.unique(dt):
+            some = dt == length
+            named = {name: given[some] for name, given in zip(names, others, strict=True)}
+            x[some] = self._reached(which[some], x[some], length, forces[some], named)
+        unknown = np.isnan(x).any(axis=-1) & (self.lost[which] < 0)
+        self.lost[which[unknown]] = k[unknown]
+        return np.split(x, np.cumsum([part.shape[-1] for part in now])[:-1], axis=-1)
+
+    def _reached(
         self, which: np.ndarray, x: np.ndarray, dt: float, forces: np.ndarray, driven: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """The states x (n, ...) of some after a step of ``simulate``, from accelerations and projected, under forces
-        that are constant; NaN where loops cannot be closed."""
+        """The states x (n, ...) of some after a step under forces that are constant during it; NaN where loops cannot
+        be closed."""
         controls = {name: given[None] if name == "ctrl" else given for name, given in driven.items()}
         held = Forces(self.mech, forces[None], self._elements, (len(which),), **controls)
         system = FullState(self.mech, held, Manifold(self._policy.of(which), projects=True))
@@ -271,7 +295,7 @@ class Followed:
                 return np.full_like(x, np.nan)
         alone = (slice(i, i + 1) for i in range(len(which)))
         parts = [(which[i], x[i], dt, forces[i], {name: given[i] for name, given in driven.items()}) for i in alone]
-        return np.concatenate([self._from_rates(*part) for part in parts])
+        return np.concatenate([self._reached(*part) for part in parts])
 
     def _by_halves(
         self, now: Sequence[np.ndarray], forces: np.ndarray, dt: np.ndarray, others: Sequence[np.ndarray]

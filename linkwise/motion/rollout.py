@@ -454,7 +454,7 @@ def _close(
     if ACTIVE in step.inputs:
         if device is None:
             active = next(x for array, x in arrays.items() if array.name == ACTIVE)
-            refuse_open_schedule(mech, arrays[q], active[..., 0, 0, :], parameters)
+            refuse_open_schedule(mech, arrays[q], active, parameters)
         return
     if device:
         arrays[q], arrays[v] = onto_loops_on_device(device, mech, arrays[q], arrays[v], parameters)

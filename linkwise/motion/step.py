@@ -286,7 +286,7 @@ def step_of(
     if coordinates != "joint":
         refuse_loops(mech, coordinates)
     step = Step(method, inputs=inputs, coordinates=coordinates, parameters=tuple(parameters))
-    step.plain(mech).check(mech)
+    step.plain(mech).check(mech, infinitesimal=True)  # rollouts take such steps by NumPy
     return step
 
 

@@ -28,6 +28,7 @@ from ..constraints.accelerations import accelerations
 from ..constraints.charts import LocalParametrization, local_parametrization
 from ..constraints.derivatives import derivatives_at
 from ..constraints.elimination_orders import fronts, independent_places
+from ..constraints.infinitesimal import has_infinitesimal_motions
 from ..constraints.redundancy import redundancy
 from ..constraints.tolerances import LOOPS
 from ..constraints.variations import state_of
@@ -84,6 +85,8 @@ class Manifold:
         """Whether compiled steps of a closed mechanism stay on it: loops eliminated and projected, all constraints that
         are independent away from singular positions, and nothing else."""
         if not self.projects or self.formulation != "elimination" or self.energy is not None:
+            return False
+        if has_infinitesimal_motions(self.mech):
             return False
         pivots = fronts(self.mech).pivots
         return (

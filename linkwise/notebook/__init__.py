@@ -1,4 +1,5 @@
-"""What notebooks show of mechanisms, kernels, motions, models and expressions: small tables, pictures and formulas.
+"""Rich display in notebooks: small tables, pictures and formulas of mechanisms, kernels, motions, models and
+expressions.
 
 Classes do not depend on it: their ``_repr_mimebundle_`` is ``linkwise.display.mimebundle``, which asks ``bundle``.
 Tables need nothing but a browser; pictures are there if matplotlib is.  A class gets a representation by a function
@@ -33,7 +34,7 @@ __all__ = ["WRITERS", "bundle"]
 
 
 def bundle(thing: Any) -> dict[str, str]:
-    """What is shown of a thing beside its text: {MIME type: data}."""
+    """Display data of an object besides its text: {MIME type: data}."""
     for kind in type(thing).__mro__:
         if kind.__name__ in WRITERS:
             return WRITERS[kind.__name__](thing)

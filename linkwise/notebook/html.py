@@ -1,4 +1,4 @@
-"""Small pieces of HTML that suit light and dark pages: they take the colours of the page around them."""
+"""Small pieces of HTML for light and dark pages: colours are inherited from the page."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ def number(x: float) -> str:
 
 
 def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Iterable[int] = (), many: int = MANY) -> Markup:
-    """A table, ``numbers`` among its columns aligned on the right; columns without entries are left out, and of many
-    rows the later ones are folded away."""
+    """An HTML table with ``numbers`` aligned on the right. Empty columns are omitted; rows beyond ``many`` are folded
+    away.
+    """
     used = [k for k in range(len(head)) if any(row[k] != "" for row in rows)] if rows else list(range(len(head)))
     right = set(numbers)
 
     def line(cells: Sequence[Any], tag: str, style: str = "") -> str:
-        def one(k: int) -> str:
+        def row(k: int) -> str:
             align = "right" if k in right else "left"
             return f'<{tag} style="{CELL}{style}text-align:{align}">{escaped(cells[k])}</{tag}>'
 
-        return f"<tr>{''.join(one(k) for k in used)}</tr>"
+        return f"<tr>{''.join(row(k) for k in used)}</tr>"
 
-    def whole(part: Sequence[Sequence[Any]]) -> str:
+    def body(part: Sequence[Sequence[Any]]) -> str:
         top = line(head, "th", f"font-weight:600;border-bottom:{LINE};")
         style = "border-collapse:collapse;border:0;margin:0 0 .6em;font-size:inherit;font-variant-numeric:tabular-nums"
         return (
@@ -49,12 +50,12 @@ def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Iterable[
         )
 
     if len(rows) <= many + 4:
-        return Markup(whole(rows))
-    return Markup(whole(rows[:many]) + folded(f"{len(rows) - many} further rows", Markup(whole(rows[many:]))))
+        return Markup(body(rows))
+    return Markup(body(rows[:many]) + folded(f"{len(rows) - many} further rows", Markup(body(rows[many:]))))
 
 
 def folded(title: str, content: Markup) -> Markup:
-    """Something that opens when its title is clicked."""
+    """Content that opens when its title is clicked."""
     return Markup(f'<details><summary style="cursor:pointer">{escaped(title)}</summary>{content}</details>')
 
 
@@ -64,7 +65,7 @@ def preformatted(text: str) -> Markup:
 
 
 def block(title: str, facts: str, *parts: Markup) -> dict[str, str]:
-    """A title, a line of facts, and parts beside each other as far as there is room."""
+    """A title, a line of facts, and parts side by side as far as they fit."""
     inside = "".join(f"<div>{part}</div>" for part in parts if part)
     return {
         "text/html": f"<div><div><b>{escaped(title)}</b> {escaped(facts)}</div>"
@@ -73,8 +74,7 @@ def block(title: str, facts: str, *parts: Markup) -> dict[str, str]:
 
 
 def picture(draw: Callable[[], Any], words: str) -> Markup:
-    """A figure of ``linkwise.viewer`` on white paper; nothing where matplotlib is missing or there is nothing to
-    draw."""
+    """A figure of ``linkwise.viewer`` on white paper; empty without matplotlib or without anything to draw."""
     if importlib.util.find_spec("matplotlib") is None:
         return Markup()
     try:

@@ -13,7 +13,7 @@ VERDICTS = {True: "proven", False: "does not hold", None: "not settled"}
 
 
 def expression(formula: Any) -> dict[str, str]:
-    """As the papers write it."""
+    """The formula in the notation of the papers."""
     return {"text/latex": rf"$\displaystyle {formula.latex()}$"}
 
 
@@ -40,7 +40,7 @@ def inverse_kinematics(result: Any) -> dict[str, str]:
 
 
 def range_of_motion(motion_range: Any) -> dict[str, str]:
-    """Its ends and what stops it there, and the other coordinates over this one."""
+    """The limits of a range, their causes, and the other coordinates over this one."""
     rows = [(name, number(end.value), end.cause, end.joint) for name, end in zip(ENDS, motion_range.ends, strict=True)]
     rows += [("dead centre", number(end.value), "", "") for end in motion_range.dead_centres]
     ends = table(("", motion_range.coordinate, "what stops it", "joint"), rows, numbers=(1,))

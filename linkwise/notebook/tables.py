@@ -43,10 +43,10 @@ def _sides(loop: Any) -> tuple[str, str]:
 
 
 def kernel(shown: lw.Kernel) -> dict[str, str]:
-    """What it takes and gives, what it costs, and how it is computed."""
+    """Inputs, outputs, cost and sweeps of a kernel."""
     shapes = [*(("takes", *item) for item in shown.input_shapes.items())]
     shapes += [("gives", *item) for item in shown.output_shapes.items()]
-    arrays = table(("", "array", "shape of one state"), [(what, name, str(shape)) for what, name, shape in shapes])
+    arrays = table(("", "array", "shape of one state"), [(label, name, str(shape)) for label, name, shape in shapes])
     counts = shown.op_counts
     costs = table(("operations", "of one state"), [*counts.items(), ("in all", sum(counts.values()))], numbers=(1,))
     plan = folded("plan", preformatted(shown.plan()))
@@ -54,7 +54,7 @@ def kernel(shown: lw.Kernel) -> dict[str, str]:
 
 
 def trajectory(motion: lw.Trajectory) -> dict[str, str]:
-    """Where each coordinate began, ended and was between, and the curves of the first ones."""
+    """Start, end and extremes of each coordinate, and the curves of the first ones."""
     words = repr(motion).partition(": ")[2][:-1]
     mech, batch = motion.mechanism, motion.q.shape[1:-1]
     if batch:

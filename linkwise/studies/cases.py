@@ -69,17 +69,13 @@ class Cases:
     @cached_property
     def q(self) -> np.ndarray:
         q = self.placed("q0", np.array(self.mechanism.initial))
-        if not self.mechanism.loops:
-            return q
-        held = self._named("q0")
-        same = not any(name.startswith("q0") for name in self.values)
-        closed = [lw.constraints.assemble(self.mechanism, guess, hold=held) for guess in (q[:1] if same else q)]
-        return np.broadcast_to(np.array(closed), q.shape)
+        guesses = q if any(name.startswith("q0") for name in self.values) else q[:1]
+        return np.broadcast_to(lw.constraints.assemble(self.mechanism, guesses, hold=self._named("q0")), q.shape)
 
     @cached_property
     def v(self) -> np.ndarray:
         v = self.placed("v0", np.zeros(self.mechanism.nv))
-        if not self.mechanism.loops or not v.any():
+        if not v.any():
             return v
         joints = self._named("v0")
         if joints and "v0" in self.values:
@@ -89,9 +85,9 @@ class Cases:
             )
         by_joint: Any = v
         if joints:  # these keep their velocities, the others follow
-            by_joint = [{joint: rates[self.mechanism.v_index(joint)] for joint in joints} for rates in v]
-        pairs = zip(self.q, by_joint, strict=True)
-        return np.array([lw.constraints.project(self.mechanism, q, rates)[1] for q, rates in pairs])
+            rates = {joint: v[:, self.mechanism.v_index(joint)] for joint in joints}
+            by_joint = {joint: x[:, 0] if x.shape[1] == 1 else x for joint, x in rates.items()}
+        return lw.constraints.project(self.mechanism, self.q, by_joint)[1]
 
     @cached_property
     def tau(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Kernels on the GPU as torch calls them: on its current stream, between tensors in its own memory."""
+"""Kernels on the GPU for torch: on its current stream, on tensors in its own memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ KEPT = 256  # plans
 
 
 class _Planned(NamedTuple):
-    """What a call needs that the shapes, strides and device of its tensors decide; no plan where there are no
-    states."""
+    """Launch data of a call, fixed by the shapes, strides and device of its tensors; no plan for an empty batch."""
 
     code: GpuKernel
     plan: Plan | None
@@ -24,7 +23,7 @@ class _Planned(NamedTuple):
 
 
 class Launcher:
-    """``launcher(*tensors)``: the result of a kernel with one, of tensors of its precision on one GPU."""
+    """``launcher(*tensors)``: the result of a kernel with a single result, for tensors of its precision on one GPU."""
 
     def __init__(self, kernel: lw.Kernel):
         self._kernel, self._dtype = kernel, getattr(torch, kernel.dtype.name)
@@ -44,9 +43,9 @@ class Launcher:
         return result
 
     def _new(self, key: Any, device: torch.device) -> _Planned:
-        named = dict(zip(self._kernel.inputs, (place for *_, place in key), strict=True))
+        named = dict(zip(self._kernel.inputs, (device for *_, device in key), strict=True))
         if len({*named.values()}) > 1:
-            listed = ", ".join(f"{name} on {place}" for name, place in named.items())
+            listed = ", ".join(f"{name} on {device}" for name, device in named.items())
             raise ValueError(f"{self._kernel.name}: tensors must all lie on one device: {listed}")
         if len(self._planned) >= KEPT:
             self._planned.clear()

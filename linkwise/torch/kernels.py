@@ -28,7 +28,7 @@ _in_transform: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms
 
 
 def differentiable(kernel: lw.Kernel, result: str | None = None) -> Callable[..., Tensor]:
-    """``kernel`` as a function of tensors of its precision, shaped as the kernel takes them: batches broadcast.
+    """``kernel`` as a differentiable function of tensors in its precision; batches broadcast.
 
     result   the name of the result, where the kernel has several
 
@@ -93,24 +93,24 @@ class _Differentiated(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *weights: Any) -> Any:
-        own, tensors, wanted, (weight,) = ctx.own, ctx.saved_tensors, ctx.needs_input_grad[1:], weights
-        derived = own.derived(wanted)
+        signature, tensors, wanted, (weight,) = ctx.own, ctx.saved_tensors, ctx.needs_input_grad[1:], weights
+        derived = signature.derived(wanted)
         if torch.is_grad_enabled() or _in_transform():  # they may be differentiated themselves
             call = partial(_Transformed.apply, derived)
         else:
             call = derived.of
-        flat = times(weight, call(*tensors)) if own.is_product else call(*tensors, weight)
-        return None, *own.parts(wanted, tensors, flat)
+        flat = times(weight, call(*tensors)) if signature.is_product else call(*tensors, weight)
+        return None, *signature.parts(wanted, tensors, flat)
 
 
 class _Direct(_Differentiated):
     """Outside of transforms, where a context that is filled on the way costs least."""
 
     @staticmethod
-    def forward(ctx: Any, own: Signature, *tensors: Tensor) -> Tensor:
-        ctx.own = own
+    def forward(ctx: Any, signature: Signature, *tensors: Tensor) -> Tensor:
+        ctx.own = signature
         ctx.save_for_backward(*tensors)
-        return own.of(*tensors)
+        return signature.of(*tensors)
 
 
 class _Transformed(_Differentiated):

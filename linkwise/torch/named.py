@@ -44,7 +44,7 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
 
 
 def evaluated(mech: lw.Mechanism, call: Call | ActingCall, tensors: tuple[Any, ...]) -> Any:
-    """What a call gives of tensors, of which the first decides on precision and device."""
+    """The result of a call with tensors; the first tensor decides on precision and device."""
     first = tensors[0] if tensors and type(tensors[0]) in PLAIN else _first(tensors)
     if torch.compiler.is_compiling():
         return call_operator(_handle(mech, call, first.dtype, first.device.type), list(tensors))
@@ -61,7 +61,7 @@ def _function(mech: lw.Mechanism, call: Call | ActingCall, dtype: torch.dtype, d
 
 @torch.compiler.assume_constant_result
 def _handle(mech: lw.Mechanism, call: Call | ActingCall, dtype: torch.dtype, device: str) -> str:
-    """How operators call the kernel of the function, found while a graph is made."""
+    """The registered name by which torch operators find the kernel while a graph is traced."""
     return vars(_function(mech, call, dtype, device))["handle"]
 
 
@@ -74,5 +74,5 @@ def _made(mech: lw.Mechanism, call: Call | ActingCall, dtype: torch.dtype, devic
 
 
 def _first(values: Sequence[Any]) -> Tensor:
-    """The tensor whose precision and device are those of all: numbers and NumPy arrays take them."""
+    """The first tensor: numbers and NumPy arrays are converted to its precision and device."""
     return next((x for x in values if isinstance(x, Tensor)), torch.zeros((), dtype=torch.float64))

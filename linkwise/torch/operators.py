@@ -23,7 +23,7 @@ _numbers = count()
 
 
 def registered(kernel: lw.Kernel) -> str:
-    """The handle of a kernel, which lasts as long as its signature does."""
+    """The handle of a kernel, valid as long as its signature exists."""
     known = signature(kernel)
     handle = _handles.get(id(known))
     if handle is None or _kernels.get(handle) is not known:

@@ -152,7 +152,7 @@ class _Motion:
     passive: lw.forces.Passive | None
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """All values by name, ``arrays`` in place of the tensors, and those that rollouts take by keyword."""
+        """All values by name, with ``arrays`` in place of the tensors, and the keyword arguments of the rollout."""
         values = {**self.given, **dict(zip(self.names, arrays, strict=True))}
         options = {
             "feedback": {name: values[name] for name in self.feedback} or None,
@@ -163,7 +163,7 @@ class _Motion:
         return values, {name: x for name, x in options.items() if x is not None}
 
     def motion(self, arrays: Sequence[Any], every: int, final_only: bool = False) -> Any:
-        """What ``linkwise.rollout`` gives, without gradients."""
+        """The result of ``linkwise.rollout``, without gradients."""
         values, options = self.arguments(arrays)
         q0, v0, tau = (values.get(name) for name in ("q0", "v0", "tau"))
         options |= {"final_only": True} if final_only else {"every": every}
@@ -175,7 +175,7 @@ def _numbers(tensors: Sequence[Tensor]) -> list[np.ndarray]:
 
 
 class _Rollout(torch.autograd.Function):
-    """Motions: q and v, and all states that gradients need where those are the last ones only."""
+    """Forward pass of a rollout: q and v, plus the states that the backward pass needs."""
 
     @staticmethod
     def forward(motion: _Motion, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -208,7 +208,7 @@ class _Rollout(torch.autograd.Function):
 
 
 class _Gradients(torch.autograd.Function):
-    """Gradients of a motion by those of its tensors that are wanted; they have none themselves."""
+    """Backward pass of a rollout: gradients by the tensors that need them; not differentiable again."""
 
     @staticmethod
     def forward(

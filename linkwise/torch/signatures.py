@@ -1,4 +1,4 @@
-"""What calls of a kernel with tensors are made of: its result, weighed derivatives, and their places."""
+"""Building blocks of kernel calls from torch: result, weighted derivatives and their slices."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ class Signature:
 
     @property
     def is_product(self) -> bool:
-        """Whether the last input is a weight: such a kernel is linear in it, and differentiated as a matrix."""
+        """Whether the last input is a weight. Such a kernel is linear in it and is differentiated as a matrix."""
         return COTANGENT in self.names
 
     def derived(self, wanted: Wanted) -> Signature:
-        """The kernel of a weight, its last input, times the derivatives by the inputs that are wanted, one after the
-        other; of a product already the derivatives themselves."""
+        """The kernel of the vector-Jacobian product with its last input, by the inputs that need gradients. For a
+        kernel that is already such a product: the plain derivatives.
+        """
         try:
             return self._derived[wanted]
         except KeyError:

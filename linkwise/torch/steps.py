@@ -1,4 +1,4 @@
-"""Motions each step of which torch sees: those of mechanisms with loops, and those on a GPU."""
+"""Rollouts in which torch sees every step: mechanisms with loops, and rollouts on a GPU."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def step_by_step(
     final_only: bool,
     passive: lw.forces.Passive | None,
 ) -> tuple[Tensor, Tensor]:
-    """q and v of the states that are kept; those between are computed again for gradients."""
+    """q and v of the recorded states; states between them are recomputed for gradients."""
     first = next(x for x in arguments.values() if isinstance(x, Tensor))
     dtype, device, apart = first.dtype, first.device, stride(steps, every, False)
     if final_only and apart == 1:
@@ -79,7 +79,7 @@ def step_by_step(
 
 
 class _Input:
-    """An input of steps: the same in all of them, or one for each."""
+    """An input of steps: constant, or one per step."""
 
     def __init__(self, name: str, value: Tensor, core: tuple[int, ...], steps: int):
         lead = value.ndim - len(core)

@@ -43,8 +43,8 @@ def save_motion(motion: Motion, path: Path, count: int) -> None:
 
 
 def load_motion(path: Path, mech: Mechanism | None = None, degrees: bool = False) -> Motion:
-    """The planned motion that ``Motion.save`` or ``linkwise trajectory -o`` wrote to a file, .csv or .npz, as a smooth
-    curve through its samples (``trajectories.sampled``).  Recorded ones too: t, q, and v and a if they are there.
+    """A motion from a .csv or .npz file with columns t, q and optionally v and a, as ``Motion.save`` and ``linkwise
+    trajectory -o`` write, interpolated smoothly (``trajectories.sampled``).
 
     mech      the mechanism that moves; None for the one in the file, which .npz files of ``Motion.save`` and
               ``Trajectory.save`` have.  Columns of .csv files go by name, q.elbow, whatever their order

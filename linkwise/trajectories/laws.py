@@ -1,4 +1,4 @@
-"""Laws of time: how much of a way is done at t, and its first and second derivatives; at rest beyond its ends."""
+"""Time laws: the fraction of a path that is done at t, with first and second derivatives; constant beyond its ends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LAWS: dict[str, Law] = {"cycloid": cycloid, "quintic": quintic, "trapezoid": tra
 
 
 def law_of(law: Any) -> Law:
-    """A law by its name, or a function ``law(t, duration)`` that gives s, ds/dt and d2s/dt2."""
+    """A time law by name, or a function ``law(t, duration)`` that returns s, ds/dt and d2s/dt2."""
     return law if callable(law) else LAWS[one_of("law", law, LAWS)]
 
 
@@ -65,7 +65,7 @@ def peaks(law: Law) -> tuple[float, float]:
 
 
 def _share(t: ArrayLike, duration: float) -> tuple[Float64Array, Float64Array]:
-    """t / duration, held within 0 and 1, and whether it is there."""
+    """t / duration, clipped to [0, 1], and whether t is within the duration."""
     if not (np.ndim(duration) == 0 and 0.0 < duration < np.inf):
         raise ValueError(f"duration must be a positive number of seconds, got {duration!r}")
     times = real_numbers("t", t)

@@ -9,7 +9,7 @@ from ..mechanism import LimitWarning, Mechanism, warn_caller
 
 
 def has_limits(mech: Mechanism) -> bool:
-    """Whether a joint has a limit of position."""
+    """Whether any joint has a position limit."""
     return any(np.isfinite([*body.limits.lower, *body.limits.upper]).any() for body in mech.bodies)
 
 

@@ -24,7 +24,7 @@ LOOKED_AT = 401  # samples of a picture
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A path over time: ``motion(t)`` gives q, v and a, each with the leading shape of t; at rest beyond its ends.
+    """A path over time: ``motion(t)`` returns q, v and a, each with the leading shape of t; at rest beyond its ends.
 
     law   from t (...,) to s, ds/dt and d2s/dt2 along the path; ``along`` makes it of a law such as "quintic"
     """
@@ -78,7 +78,7 @@ class Motion:
         return plot_trajectory(shown, path if path is None else os.fspath(path), **{"energy": False, **options})
 
     def animate(self, path: str | os.PathLike[str], **options: Any) -> Any:
-        """A moving picture, ``.gif`` or ``.mp4``; options are those of ``lw.viewer.animate``: trail, fps, speed."""
+        """Write an animation, ``.gif`` or ``.mp4``, with the options of ``lw.viewer.animate``: trail, fps, speed."""
         from ..viewer import animate
 
         t, q, *_ = self.sample(LOOKED_AT)
@@ -92,7 +92,7 @@ class Motion:
         return page(self.mechanism, q, t, **options)
 
     def view(self, **options: Any) -> Any:
-        """Play it in the browser; options and result are those of ``lw.view``."""
+        """Play the motion in the browser, with the options and result of ``lw.view``."""
         from ..viewer.browser import view
 
         t, q, *_ = self.sample(LOOKED_AT)
@@ -106,7 +106,7 @@ class Motion:
 
 
 def along(path: Path, duration: float | None = None, law: Any = None) -> Motion:
-    """A motion along a path whose parameter is the time, from its start; or stretched to a ``duration``.
+    """A motion along a path: its parameter is the time, or is stretched to a ``duration``.
 
     law   None for a parameter that grows evenly; or "cycloid", "quintic", "trapezoid" or a function
           ``law(t, duration)`` that gives s, ds/dt and d2s/dt2, of which s is the part of the path that is done
@@ -123,7 +123,7 @@ def along(path: Path, duration: float | None = None, law: Any = None) -> Motion:
 def sampled(
     mech: Mechanism, t: ArrayLike, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
 ) -> Motion:
-    """The motion through samples, of a log or of a planner elsewhere, from its first time on.
+    """A motion through samples, recorded or planned elsewhere, that starts at their first time.
 
     t         (n,): growing
     q, v, a   (n, nq), (n, nv), (n, nv): between samples of the fifth degree, through all that are given.  Without v a
@@ -191,7 +191,9 @@ def point_to_point(
 
 
 def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, float]:
-    """The largest of way / velocity, s, and of way / acceleration, s^2, of all joints; zero where there is no bound."""
+    """The largest ratios of path derivative to velocity bound, s, and to acceleration bound, s^2, over all joints;
+    zero if unlimited.
+    """
     bound = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
     still = [body.joint for body in mech.bodies if body.mimic is None and _may_not_move(mech, body.joint, way)]
     if still:
@@ -209,8 +211,9 @@ def _may_not_move(mech: Mechanism, joint: str, way: np.ndarray) -> bool:
 
 
 def _shortest_ramp(velocity: float, acceleration: float) -> float:
-    """Of the trapezoid that is shortest for such needs: the one that reaches both bounds, or half of the duration where
-    it does not reach that of velocities."""
+    """Ramp of the shortest trapezoid: it reaches both bounds, or lasts half of the duration if it does not reach the
+    velocity bound.
+    """
     if not (0.0 < acceleration < np.inf and velocity < np.inf):
         return RAMP
     return min(0.5, acceleration / (acceleration + velocity**2))
@@ -229,7 +232,7 @@ def _shortest(way: np.ndarray, most: tuple[float, float], velocity: float, accel
 
 
 def bounds_of(mech: Mechanism, name: str, value: Any, otherwise: np.ndarray) -> Float64Array:
-    """(nv,): positive bounds, from one number, nv of them, those of joints by name, or None for ``otherwise``."""
+    """(nv,): positive bounds from one number, nv numbers, or {joint: bound}; None means ``otherwise``."""
     if value is None:
         return otherwise
     values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)

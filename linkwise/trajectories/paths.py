@@ -62,8 +62,9 @@ class Path:
         return float(self.knots[-1])
 
     def __call__(self, s: ArrayLike) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """q (..., nq), and its first and second derivatives by s, along tangents (..., nv); beyond its ends the path
-        stays there."""
+        """q (..., nq) and its first and second derivatives by s, along tangents (..., nv); constant beyond the path's
+        ends.
+        """
         at = np.clip(real_numbers("s", s), self.start, self.end)
         piece = np.clip(np.searchsorted(self.knots, at, side="right") - 1, 0, len(self.q) - 1)
         y = (at - self.knots[piece])[..., None]
@@ -101,8 +102,8 @@ def spline(
     velocities: Any = None,
     accelerations: Any = None,
 ) -> Path:
-    """A path through configurations (n, nq), twice differentiable, for any joints; some of them may be given as {joint:
-    coordinates}: the others are as in the one before, first as in ``mech.initial``.
+    """A twice differentiable path through configurations (n, nq), for any joints. A waypoint may be {joint:
+    coordinates}; other joints keep the previous waypoint, first ``mech.initial``.
 
     at              (n,): the parameter (or time) of each, growing; by default the distances between them, the whole
                     path from 0 to 1
@@ -117,8 +118,8 @@ def spline(
     q = _configurations(mech, "waypoints", _all_by_joint(mech, waypoints), 2)
     if len(q) < 2:
         raise MechanismError(f"a spline goes through two waypoints or more, got {len(q)}")
-    ways = difference(mech, q[:-1], q[1:])
-    knots = _knots(ways, at)
+    increments = difference(mech, q[:-1], q[1:])
+    knots = _knots(increments, at)
     n = len(q)
     if velocities is None and at is not None:
         velocities = np.zeros((2, mech.nv))
@@ -128,42 +129,42 @@ def spline(
             f"velocities must have shape (2, {mech.nv}), at the ends, or ({n}, {mech.nv}), got {rates.shape}"
         )
     all_given = rates is not None and rates.shape == (n, mech.nv)
-    v = rates if all_given and rates is not None else _spline_velocities(np.diff(knots), ways, rates)
+    v = rates if all_given and rates is not None else _spline_velocities(np.diff(knots), increments, rates)
     if accelerations is None:
-        a = _spline_accelerations(np.diff(knots), ways, v)
+        a = _spline_accelerations(np.diff(knots), increments, v)
     else:
         a = real_numbers("accelerations", accelerations)
         if a.shape != (n, mech.nv) or not all_given:
             raise MechanismError(
                 f"accelerations ({n}, {mech.nv}) go with velocities ({n}, {mech.nv}) at every waypoint"
             )
-    path = Path(mech, knots, q[:-1], _pieces(mech, q, np.diff(knots), ways, v, a))
+    path = Path(mech, knots, q[:-1], _pieces(mech, q, np.diff(knots), increments, v, a))
     if has_limits(mech):  # between waypoints too, where splines swing out
         within = np.linspace(0.0, 1.0, LOOKS)
         warn_beyond_limits(mech, path((knots[:-1, None] + np.diff(knots)[:, None] * within).ravel())[0])
     return path
 
 
-def _knots(ways: np.ndarray, at: Any) -> np.ndarray:
+def _knots(increments: np.ndarray, at: Any) -> np.ndarray:
     if at is None:
-        lengths = np.linalg.norm(ways, axis=-1)
+        lengths = np.linalg.norm(increments, axis=-1)
         if not (lengths > 0.0).all():
             k = int(np.argmin(lengths > 0.0))
             raise MechanismError(f"waypoints {k} and {k + 1} are equal: leave one out, or give the times with at=...")
         return np.concatenate([[0.0], np.cumsum(lengths) / lengths.sum()])
     knots = real_numbers("at", at)
-    if knots.shape != (len(ways) + 1,) or not (np.diff(knots) > 0.0).all() or not np.isfinite(knots).all():
-        raise MechanismError(f"at must be {len(ways) + 1} growing numbers, one for each waypoint, got {at!r}")
+    if knots.shape != (len(increments) + 1,) or not (np.diff(knots) > 0.0).all() or not np.isfinite(knots).all():
+        raise MechanismError(f"at must be {len(increments) + 1} growing numbers, one for each waypoint, got {at!r}")
     return knots
 
 
-def _spline_velocities(h: np.ndarray, ways: np.ndarray, ends: np.ndarray | None) -> np.ndarray:
-    """(n, nv): those of the cubic spline with given velocities at its ends, or without curvature there."""
+def _spline_velocities(h: np.ndarray, increments: np.ndarray, ends: np.ndarray | None) -> np.ndarray:
+    """(n, nv): velocities of a cubic spline with given end velocities, or zero curvature at its ends."""
     n = len(h) + 1
-    slopes = ways / h[:, None]
+    slopes = increments / h[:, None]
     band = np.zeros((3, n))
     band[1, [0, -1]] = 1.0
-    right = np.empty((n, ways.shape[-1]))
+    right = np.empty((n, increments.shape[-1]))
     if ends is None:
         band[1, [0, -1]], band[0, 1], band[2, -2] = 2.0, 1.0, 1.0
         right[0], right[-1] = 3.0 * slopes[0], 3.0 * slopes[-1]
@@ -175,16 +176,16 @@ def _spline_velocities(h: np.ndarray, ways: np.ndarray, ends: np.ndarray | None)
     return solve_banded((1, 1), band, right)
 
 
-def _spline_accelerations(h: np.ndarray, ways: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """(n, nv): those of the cubic pieces with these velocities, where two meet the mean of both."""
-    slopes, steps = ways / h[:, None], h[:, None]
+def _spline_accelerations(h: np.ndarray, increments: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(n, nv): accelerations of the cubic pieces with these velocities; at inner knots the mean of both sides."""
+    slopes, steps = increments / h[:, None], h[:, None]
     first = (6.0 * slopes - 4.0 * v[:-1] - 2.0 * v[1:]) / steps
     last = (-6.0 * slopes + 2.0 * v[:-1] + 4.0 * v[1:]) / steps
     return np.concatenate([first[:1], 0.5 * (first[1:] + last[:-1]), last[-1:]])
 
 
 def _pieces(
-    mech: Mechanism, q: np.ndarray, h: np.ndarray, ways: np.ndarray, v: np.ndarray, a: np.ndarray
+    mech: Mechanism, q: np.ndarray, h: np.ndarray, increments: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> np.ndarray:
     """(n - 1, 5, nv): coefficients of the quintic pieces with these velocities and accelerations at their ends."""
     v_end, a_end = v[1:], a[1:]
@@ -194,7 +195,7 @@ def _pieces(
         v_end = (jacobian @ v_end[..., None])[..., 0]
         a_end = (jacobian @ a_end[..., None])[..., 0] + bias
     step = h[:, None]
-    ends = np.stack([step * v[:-1], step**2 * a[:-1], ways, step * v_end, step**2 * a_end], axis=1)
+    ends = np.stack([step * v[:-1], step**2 * a[:-1], increments, step * v_end, step**2 * a_end], axis=1)
     powers = h[:, None, None] ** -np.arange(1.0, 6.0)[:, None]
     return (HERMITE @ ends) * powers
 
@@ -227,6 +228,6 @@ def _configurations(mech: Mechanism, name: str, value: Any, axes: int) -> Float6
         raise MechanismError(f"{name} must be numbers of shape {shape} for mechanism {mech.name!r}, got {q.shape}")
     wrong = np.argwhere(~np.isfinite(q))
     if len(wrong):
-        place = tuple(wrong[0].tolist())
-        raise MechanismError(f"{name} must be finite, and has {q[place]} at [{', '.join(map(str, place))}]")
+        index = tuple(wrong[0].tolist())
+        raise MechanismError(f"{name} must be finite, and has {q[index]} at [{', '.join(map(str, index))}]")
     return with_unit_quaternions(mech, name, q)

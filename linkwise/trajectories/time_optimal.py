@@ -30,7 +30,7 @@ from ..constraints.equations import (
 from ..constraints.redundancy import closable_error
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
-from ..dynamics.actuation import motors_of, require_motors, shared_by_motors
+from ..dynamics.actuation import motors_of, shared_by_motors
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
@@ -74,8 +74,7 @@ def time_optimal(
     acceleration   bounds of joint accelerations likewise; None: none
     points         steps along the path, in each of which d2s/dt2 is constant
 
-    actuated       of mechanisms with constraints: joints with a motor, or nv booleans; by default those of
-                   ``joint_feedback``
+    actuated       joints with a motor, or nv booleans; by default those of ``joint_feedback``
 
     Mechanisms with constraints move along a path that keeps these, such as a spline through many configurations that
     do.  Bounds of joint forces are those of the motors; where there are more of these than degrees of freedom they
@@ -92,13 +91,11 @@ def time_optimal(
     mech = path.mechanism
     efforts = bounds_of(mech, "effort", effort, mech.limits.effort)
     motors: tuple[str, ...] = ()
-    if mech.loops:
-        _refuse_drives(mech)
-        if np.isfinite(efforts).any():
-            motors = motors_of(mech, actuated)
-            efforts = np.where(np.isin(mech.coordinates.names("v"), motors), efforts, np.inf)
-    elif np.isfinite(efforts).any():
-        require_motors(mech, "time_optimal", "effort=np.inf plans within bounds of velocities and accelerations alone")
+    _refuse_drives(mech)
+    if np.isfinite(efforts).any():
+        instead = "effort=np.inf plans within bounds of velocities and accelerations alone"
+        motors = motors_of(mech, "time_optimal", actuated, instead).names
+        efforts = np.where(np.isin(mech.coordinates.names("v"), motors), efforts, np.inf)
     velocities = bounds_of(mech, "velocity", velocity, mech.limits.velocity)
     accelerations = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
     if not np.isfinite(np.concatenate([efforts, velocities, accelerations])).any():
@@ -123,8 +120,7 @@ def _bounds(
     mech = path.mechanism
     q, first, second = path(places)
     still = np.zeros_like(first)
-    if mech.loops:
-        first, second = _constrained_derivatives(mech, places, q, first, second)
+    first, second = _constrained_derivatives(mech, places, q, first, second)
 
     def forces(v: np.ndarray, a: np.ndarray) -> np.ndarray:
         load = inverse_dynamics(mech.spanning_tree, q, v, a)
@@ -163,8 +159,9 @@ def _refuse_drives(mech: Mechanism) -> None:
 def _constrained_derivatives(
     mech: Mechanism, places: np.ndarray, q: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First and second derivatives of a path along the constraints, G q' = 0 and G q'' = -dG/dt q', from which a spline
-    through configurations that keep them departs by little."""
+    """First and second derivatives of a path projected to the constraints, G q' = 0 and G q'' = -dG/dt q'. A spline
+    through assembled configurations departs from them slightly.
+    """
     jacobian = constraint_jacobian(mech, q)
     errors = np.abs(closable_error(mech, q) * sizes(mech).rows)
     opening, bound = opening_rates(mech, jacobian, first, first, DEPARTURE)
@@ -224,8 +221,9 @@ def _controllable(mech: Mechanism, places: np.ndarray, bounds: _Bounds) -> tuple
 def _step_constraints(
     places: np.ndarray, bounds: _Bounds, k: int, least: float, most: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and right sides of what a step from place k must keep: bounds at both of its ends, and an x' from ``least``
-    to ``most`` there."""
+    """Rows and right sides of the constraints on a step from grid point k: bounds at both ends, and x' between
+    ``least`` and ``most`` at the second.
+    """
     twice = 2.0 * (places[k + 1] - places[k])
     ahead = bounds.rows[k + 1] @ np.array([[1.0, 0.0], [twice, 1.0]])
     step_rows = np.array([[0.0, -1.0], [0.0, 1.0], [-twice, -1.0], [twice, 1.0]])
@@ -236,8 +234,9 @@ def _step_constraints(
 
 
 def _range_of_x(rows: np.ndarray, right: np.ndarray) -> tuple[float, float] | None:
-    """The least and the largest x of all (u, x) with rows (u, x) <= right; None if there are none: both are taken in
-    points where two of the lines meet."""
+    """The smallest and largest x of all (u, x) with rows (u, x) <= right, at intersections of two lines; None if
+    infeasible.
+    """
     used = np.abs(rows).sum(axis=-1) > 0.0
     if (right[~used] < 0.0).any():
         return None

@@ -45,7 +45,6 @@ class Canvas(ABC):
         self.ticks = True
         self.artists: list[Any] = []
 
-    @abstractmethod
     def lines(
         self,
         gid: str,
@@ -56,10 +55,12 @@ class Canvas(ABC):
         style: str = "solid",
     ) -> None:
         """Polylines (k, 3)."""
+        look = {"colors": self._rgba(colours), "linewidths": width, "linestyles": style, "zorder": self._order(order)}
+        self._add(gid, self._drawn_lines(lines, **look, capstyle="round" if style == "solid" else None))
 
-    @abstractmethod
     def plates(self, gid: str, plates: Sequence[np.ndarray], colours: Colours, order: float) -> None:
         """Translucent polygons (k, 3)."""
+        self._polygons(gid, plates, order, facecolors=self._rgba(colours, 0.25 * self.strength))
 
     @abstractmethod
     def solids(
@@ -67,9 +68,25 @@ class Canvas(ABC):
     ) -> None:
         """Convex solids with their edges."""
 
-    @abstractmethod
     def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float, label: str) -> None:
         """Translucent dots at points (n, 3); areas in square points of print; what legends call them."""
+        look = {"color": self._rgba(colour, 0.55), "zorder": self._order(order), "linewidths": 0.0, "label": label}
+        self._add(gid, self._drawn_dots(points, s=areas, **look))
+
+    @abstractmethod
+    def _drawn_lines(self, lines: Sequence[np.ndarray], **look: Any) -> Any:
+        """The artist of polylines (k, 3), in the axes."""
+
+    @abstractmethod
+    def _drawn_polygons(self, polygons: Sequence[np.ndarray], **look: Any) -> Any:
+        """The artist of polygons (k, 3), in the axes."""
+
+    @abstractmethod
+    def _drawn_dots(self, points: np.ndarray, **look: Any) -> Any:
+        """The artist of points (n, 3), in the axes."""
+
+    def _polygons(self, gid: str, polygons: Sequence[np.ndarray], order: float, **look: Any) -> None:
+        self._add(gid, self._drawn_polygons(polygons, zorder=self._order(order), **look))
 
     @abstractmethod
     def on_paper(self, points: np.ndarray) -> np.ndarray:
@@ -129,57 +146,37 @@ class Canvas(ABC):
 class FlatCanvas(Canvas):
     """Seen along a direction, in ordinary axes; a solid is its outline, small ones on top of large ones."""
 
-    def lines(
-        self,
-        gid: str,
-        lines: Sequence[np.ndarray],
-        colours: Colours,
-        width: float,
-        order: float,
-        style: str = "solid",
-    ) -> None:
+    def _drawn_lines(self, lines: Sequence[np.ndarray], **look: Any) -> Any:
         from matplotlib.collections import LineCollection
 
-        made = LineCollection(
-            [self.view.project(line) for line in lines],
-            colors=self._rgba(colours),
-            linewidths=width,
-            linestyles=style,
-            capstyle="round" if style == "solid" else None,
-            zorder=self._order(order),
+        return self.ax.add_collection(
+            LineCollection([self.view.project(line) for line in lines], **look), autolim=False
         )
-        self._add(gid, self.ax.add_collection(made, autolim=False))
 
-    def plates(self, gid: str, plates: Sequence[np.ndarray], colours: Colours, order: float) -> None:
-        flat = [self.view.project(plate) for plate in plates]
-        self._polygons(gid, flat, order, facecolors=self._rgba(colours, 0.25 * self.strength))
+    def _drawn_polygons(self, polygons: Sequence[np.ndarray], **look: Any) -> Any:
+        from matplotlib.collections import PolyCollection
+
+        flat = [self.view.project(polygon) for polygon in polygons]
+        return self.ax.add_collection(PolyCollection(flat, **look), autolim=False)
+
+    def _drawn_dots(self, points: np.ndarray, **look: Any) -> Any:
+        return self.ax.scatter(*self.view.project(points).T, **look)
 
     def solids(
         self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float
     ) -> None:
-        outlines = [_outline(self.view.project(solid.points)) for solid in solids]
-        larger_first = np.argsort([-np.ptp(outline, axis=0).prod() for outline in outlines], kind="stable")
+        flat = [self.view.project(solid.points) for solid in solids]
+        rings = [ConvexHull(points).vertices for points in flat]
+        extents = [-np.ptp(points[ring], axis=0).prod() for points, ring in zip(flat, rings, strict=True)]
+        larger_first = np.argsort(extents, kind="stable")
         self._polygons(
             gid,
-            [outlines[i] for i in larger_first],
+            [solids[i].points[rings[i]] for i in larger_first],
             order,
             facecolors=self._rgba(colours)[larger_first],
             edgecolors=self._rgba(edges)[larger_first],
             linewidths=0.9,
         )
-
-    def _polygons(self, gid: str, polygons: Sequence[np.ndarray], order: float, **options: Any) -> None:
-        from matplotlib.collections import PolyCollection
-
-        made = PolyCollection(polygons, zorder=self._order(order), **options)
-        self._add(gid, self.ax.add_collection(made, autolim=False))
-
-    def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float, label: str) -> None:
-        flat = self.view.project(points)
-        made = self.ax.scatter(
-            *flat.T, s=areas, color=self._rgba(colour, 0.55), zorder=self._order(order), linewidths=0.0, label=label
-        )
-        self._add(gid, made)
 
     def on_paper(self, points: np.ndarray) -> np.ndarray:
         return self.ax.transData.transform(self.view.project(points))
@@ -215,30 +212,24 @@ class SpaceCanvas(Canvas):
         right, up = margin * self.view.right, margin * self.view.up
         self.points += [points + way for way in (right, -right, up, -up)]
 
-    def lines(
-        self,
-        gid: str,
-        lines: Sequence[np.ndarray],
-        colours: Colours,
-        width: float,
-        order: float,
-        style: str = "solid",
-    ) -> None:
+    def _drawn_lines(self, lines: Sequence[np.ndarray], **look: Any) -> Any:
         from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
-        made = Line3DCollection(
-            lines,
-            colors=self._rgba(colours),
-            linewidths=width,
-            linestyles=style,
-            capstyle="round" if style == "solid" else None,
-            zorder=self._order(order),
-        )
         self.points += lines
-        self._add(gid, self.ax.add_collection3d(made, autolim=False))
+        return self.ax.add_collection3d(Line3DCollection(lines, **look), autolim=False)
 
-    def plates(self, gid: str, plates: Sequence[np.ndarray], colours: Colours, order: float) -> None:
-        self._polygons(gid, plates, order, facecolors=self._rgba(colours, 0.25 * self.strength))
+    def _drawn_polygons(self, polygons: Sequence[np.ndarray], **look: Any) -> Any:
+        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+        # Of equal lengths: matplotlib projects what it pads shorter ones with, which is arbitrary memory.
+        longest = max(map(len, polygons))
+        equal = np.array([np.vstack([p, np.repeat(p[-1:], longest - len(p), axis=0)]) for p in polygons])
+        self.points += polygons
+        return self.ax.add_collection3d(Poly3DCollection(equal, **look), autolim=False)
+
+    def _drawn_dots(self, points: np.ndarray, **look: Any) -> Any:
+        self.points.append(points)
+        return self.ax.scatter(*points.T, depthshade=False, **look)
 
     def solids(
         self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float
@@ -260,29 +251,6 @@ class SpaceCanvas(Canvas):
         outward = np.sign(np.einsum("ij,ij->i", normals, [face.mean(axis=0) - middle for face in solid.faces]))
         lengths = np.maximum(np.linalg.norm(normals, axis=1) * np.linalg.norm(light), 1e-30)
         return 0.78 + 0.22 * outward * (normals @ light) / lengths
-
-    def _polygons(self, gid: str, polygons: Sequence[np.ndarray], order: float, **options: Any) -> None:
-        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
-
-        # Of equal lengths: matplotlib projects what it pads shorter ones with, which is arbitrary memory.
-        longest = max(map(len, polygons))
-        equal = np.array([np.vstack([p, np.repeat(p[-1:], longest - len(p), axis=0)]) for p in polygons])
-        self.points += polygons
-        made = Poly3DCollection(equal, zorder=self._order(order), **options)
-        self._add(gid, self.ax.add_collection3d(made, autolim=False))
-
-    def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float, label: str) -> None:
-        self.points.append(points)
-        made = self.ax.scatter(
-            *points.T,
-            s=areas,
-            color=self._rgba(colour, 0.55),
-            zorder=self._order(order),
-            linewidths=0.0,
-            depthshade=False,
-            label=label,
-        )
-        self._add(gid, made)
 
     def on_paper(self, points: np.ndarray) -> np.ndarray:
         from mpl_toolkits.mplot3d.proj3d import proj_transform
@@ -388,10 +356,6 @@ def canvas(ax: Any, view: View) -> Canvas:
             else "this view needs axes in space, figure.add_subplot(projection='3d'); or give a flat view such as 'xz'"
         )
     return SpaceCanvas(ax, view) if in_space else FlatCanvas(ax, view)
-
-
-def _outline(points: np.ndarray) -> np.ndarray:
-    return points[ConvexHull(points).vertices]
 
 
 def _corners(box: np.ndarray) -> np.ndarray:

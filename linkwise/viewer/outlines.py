@@ -11,7 +11,7 @@ from scipy.spatial import ConvexHull
 import linkwise as lw
 
 from .shapes import shape_of
-from .skeleton import Sketch
+from .skeleton import Sketch, matrix
 from .views import View
 
 EDGE_ON = 0.05  # cosine between a floor's normal and the way to the onlooker below which it is seen as a line
@@ -28,10 +28,8 @@ def touching(mech: lw.Mechanism, sketch: Sketch) -> list[Placed]:
     world = np.concatenate([sketch.poses, np.eye(4)[None]])  # the ground is body -1
     found = []
     for shape in map(mech.contact.shape, names):
-        body, (rotation, position) = shape.placed(mech)
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = rotation, position
-        found.append((shape, world[body] @ pose))
+        body, pose = shape.placed(mech)
+        found.append((shape, world[body] @ matrix(*pose)))
     return sorted(found, key=lambda one: one[0].kind == "plane")
 
 

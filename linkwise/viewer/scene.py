@@ -17,7 +17,7 @@ import numpy as np
 import linkwise as lw
 
 from .shapes import ENDLESS, AnyShape, Capsule, Mesh, Plane, Solid, Sphere, along, fan, shape_of, together, tubes
-from .skeleton import JointMark, LinkShape, Skeleton, attachment, closing_joints, pose_of, symbol_size, travel
+from .skeleton import JointMark, LinkShape, Skeleton, attachment, closing_joints, matrix, pose_of, symbol_size, travel
 from .struts import Strut, elements_between
 from .style import COLOURS, GREY, VERMILLION
 from .symbols import POINT, symbol
@@ -149,7 +149,9 @@ class _Maker:
         for look in self._mech.metadata.looks:
             self._add_look(look)
         for shape in self._mech.shapes:
-            self._add(shape.name, shape.link, _pose(*shape.pose), shape_of(shape.kind, shape.size), TOUCHING, COLLISION)
+            self._add(
+                shape.name, shape.link, matrix(*shape.pose), shape_of(shape.kind, shape.size), TOUCHING, COLLISION
+            )
         if self._mech.n_links:
             skeleton = Skeleton(self._mech)
             sketch = skeleton.at(self._mech.initial)
@@ -160,7 +162,7 @@ class _Maker:
                 for name, point in skeleton.named[index].items():
                     dot = Sphere(POINT * pin)
                     colour = rgba(COLOURS[index % len(COLOURS)])
-                    self._add(name, self._mech.link_names[index], _pose(np.eye(3), point), dot, colour, SKELETON)
+                    self._add(name, self._mech.link_names[index], matrix(np.eye(3), point), dot, colour, SKELETON)
             self._add_symbols(pin, size)
             marks = skeleton.elements(sketch.poses, sketch.joints, self._passive)
             fixtures, between = elements_between(
@@ -247,7 +249,7 @@ class _Maker:
         for start, end in shape.bars:
             length = float(np.linalg.norm(end - start))
             if length > 0.0:
-                pose = _pose(along((end - start) / length), 0.5 * (start + end))
+                pose = matrix(along((end - start) / length), 0.5 * (start + end))
                 self._add("bar", link, pose, Capsule(BAR * pin, 0.5 * length), colour, SKELETON)
         if len(shape.plate):
             plate = Mesh(shape.plate, fan(len(shape.plate)))
@@ -303,7 +305,7 @@ class _Maker:
         """Let planes of the ground on which shapes stand reach as far as the mechanism goes: they push there too, where
         a file ends to draw them."""
         touched = (self._mech.contact.shape(name) for pair in self._mech.contact_pairs for name in pair.shapes)
-        floors = [_pose(*one.placed(self._mech)[1]) for one in touched if one.kind == PLANE]
+        floors = [matrix(*one.placed(self._mech)[1]) for one in touched if one.kind == PLANE]
         moments, more = self._mech.initial if self._moments is None else self._moments, 2.0 * size
         places = lw.link_poses(self._mech, moments)[..., :3, 3].reshape(-1, 3)
         for k, part in enumerate(self._parts):
@@ -312,7 +314,7 @@ class _Maker:
                 own = np.array([side or ENDLESS for side in part.shape.half])
                 low, high = np.minimum(below.min(axis=0) - more, -own), np.maximum(below.max(axis=0) + more, own)
                 x, y = 0.5 * (high - low)
-                pose = part.pose @ _pose(np.eye(3), np.array([*0.5 * (low + high), 0.0]))
+                pose = part.pose @ matrix(np.eye(3), np.array([*0.5 * (low + high), 0.0]))
                 self._parts[k] = replace(part, pose=pose, shape=Plane((x, y)))
 
     def _add_solids(self, name: str, link: str, solids: Sequence[Solid], colour: str) -> None:
@@ -336,12 +338,6 @@ def _hull(vertices: np.ndarray) -> np.ndarray:
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     inwards = np.einsum("ij,ij->i", normals, hull.equations[:, :3]) < 0.0
     return np.where(inwards[:, None], hull.simplices[:, ::-1], hull.simplices)
-
-
-def _pose(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = rotation, position
-    return pose
 
 
 def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]:

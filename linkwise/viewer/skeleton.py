@@ -457,10 +457,11 @@ def _from_origin(ends: Sequence[np.ndarray]) -> np.ndarray:
 
 def pose_of(placed: Any) -> np.ndarray:
     """(4, 4) of anything with a rotation and a position."""
-    return _pose(placed.rotation, placed.position)
+    return matrix(placed.rotation, placed.position)
 
 
-def _pose(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+def matrix(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """(4, 4) of a pose."""
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = rotation, position
     return pose
@@ -469,4 +470,4 @@ def _pose(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
 def attachment(mech: lw.Mechanism, loop: lw.constraints.Loop, side: str) -> tuple[int, np.ndarray]:
     """The link that carries a side of a loop's joint and the side's frame (4, 4) in that link's frame."""
     frame = mech.frame(getattr(loop, f"link_{side}"))
-    return frame.body, pose_of(frame) @ _pose(*getattr(loop, f"pose_{side}"))
+    return frame.body, pose_of(frame) @ matrix(*getattr(loop, f"pose_{side}"))

@@ -24,6 +24,13 @@ class Beside:
             self.mech = lw.load(path)
         self.data = mujoco.MjData(self.model)
 
+    @classmethod
+    def of(cls, model, mech: lw.Mechanism) -> Beside:
+        """The two that were read already."""
+        made = cls.__new__(cls)
+        made.model, made.mech, made.data = model, mech, mujoco.MjData(model)
+        return made
+
     def joint_name(self, j: int) -> str:
         """The name that linkwise gives to a joint of MuJoCo's."""
         name = self.model.joint(j).name
@@ -100,7 +107,7 @@ class Beside:
     def differences(self, seed: int = 0, states: int = 3) -> dict[str, float]:
         """The largest relative differences of passive forces, forces of actuators and rates of activations."""
         rng, largest = np.random.default_rng(seed), {"passive": 0.0, "actuators": 0.0, "activations": 0.0}
-        passive = _without_constraints(
+        passive = without_constraints(
             self.mech.with_acting("springs", "damping", "tendons", "gravity_compensation", "fluid")
         )
         driven = self.mech.with_acting("actuators")
@@ -130,7 +137,7 @@ class Beside:
         return largest
 
 
-def _without_constraints(mech: lw.Mechanism) -> lw.Mechanism:
+def without_constraints(mech: lw.Mechanism) -> lw.Mechanism:
     """Friction and limits of tendons are constraints in MuJoCo, and no part of its passive forces."""
     kept = [
         dataclasses.replace(one, friction=0.0, limits=None) if isinstance(one, lw.forces.Tendon) else one

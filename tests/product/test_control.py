@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.constraints.force_units import velocity_units
 
 from .mechanisms import NAMES, case
-from .oracle import Terms
+from .oracle import Terms, inverse_dynamics
 from .product import Quantity, cells, check
 
 MOVING = tuple(name for name in NAMES if name not in ("floating", "masked feet"))  # all joints have motors below
@@ -29,6 +30,20 @@ def _led_back(case):
     return Terms(case).accelerations(control(0.0, case.q, case.v))
 
 
+def _gravity_held(case):
+    """By a controller without gains."""
+    control = lw.control.joint_feedback(case.mech, case.q, actuated=np.ones(case.mech.nv, dtype=bool))
+    return control(0.0, case.q, np.zeros(case.mech.nv))
+
+
+def _least_that_hold(terms):
+    """tau with K* tau = K* load at rest, and the least sum of squares, a force counting as a torque."""
+    load = inverse_dynamics(terms.mech, terms.q, np.zeros(terms.mech.nv), np.zeros(terms.mech.nv))
+    units = velocity_units(terms.mech) if terms.mech.loops else np.ones(terms.mech.nv)
+    leverage = terms.basis / units[:, None] ** 2
+    return leverage @ np.linalg.solve(terms.basis.T @ leverage, terms.basis.T @ load)
+
+
 def _symplectic(method):
     return lambda c: lw.simulate(
         c.mech, c.q, c.v, 0.1, method=method, step=0.01, settings=lw.motion.Settings(coordinates="momentum")
@@ -43,6 +58,7 @@ def _fastest(case):
 #: Those of the last three have no value under the constraints of their cases, by a law of the table.
 QUANTITIES = [
     Quantity("computed_torque", _led_back, _wanted, 1e-7, MOVING),
+    Quantity("gravity_held", _gravity_held, _least_that_hold, 1e-7, [n for n in NAMES if n != "masked feet"]),
     Quantity("symplectic_methods", _symplectic("stormer_verlet"), lambda t: None, cases=("rolling", "driven")),
     Quantity("canonical_momenta", _symplectic("symplectic_euler"), lambda t: None, cases=("rolling", "driven")),
     Quantity("time_optimal", _fastest, lambda t: None, cases=("driven",)),
@@ -69,6 +85,22 @@ def test_motors_alone_push():
     np.testing.assert_allclose(path[0][-1], this.q, atol=1e-4)
     with pytest.raises(lw.MechanismError, match="2 degrees of freedom, and it has 1 motors"):
         lw.control.computed_torque(mech, this.q, actuated=mech.joint_names[:1])
+
+
+@pytest.mark.parametrize("mech", [lw.mechanisms.four_bar(), lw.mechanisms.loader()], ids=lambda m: m.name)
+def test_gravity_is_held_inside_rollouts(mech):
+    """Compiled into steps, and asked in each step, where motors are fewer than joints."""
+    q = lw.constraints.assemble(mech, mech.initial)
+    control = lw.control.joint_feedback(mech, q, kp=20.0)  # damping would be implicit inside steps
+    start = lw.constraints.assemble(mech, lw.integrate(mech, q, 0.05 * np.ones(mech.nv), 1.0))
+    inside, _ = lw.rollout(mech, start, None, None, 1e-3, 20, "semi_implicit", feedback=control)
+    state = start, np.zeros(mech.nv)
+    for _ in range(20):
+        state = lw.rollout(mech, *state, control(0.0, *state), 1e-3, 1, "semi_implicit", final_only=True)
+        state = tuple(x[..., -1, :] if x.ndim > 1 else x for x in state)
+    np.testing.assert_allclose(inside[-1], state[0], atol=1e-7)
+    still, _ = lw.rollout(mech, q, None, None, 1e-3, 20, feedback=control)
+    np.testing.assert_allclose(still[-1], q, atol=1e-8)
 
 
 def _crank_path(mech, angles, count=60):

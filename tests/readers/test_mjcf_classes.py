@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.peers.mujoco_forces import _without_constraints
+from tests.peers.mujoco_forces import without_constraints
 from tests.readers.mujoco_oracle import Pair, mujoco
 
 PASSIVE = ("springs", "damping", "tendons", "gravity_compensation", "fluid")
@@ -38,7 +38,7 @@ def assert_equal_or_named(text: str, states: int = 2) -> None:
         return
     model.opt.disableflags |= OFF
     kernels = {name: lw.compile(name, pair.tree, target="numpy") for name in ("mass_matrix", "bias_force")}
-    passive, driven = _without_constraints(mech.with_acting(*PASSIVE)), mech.with_acting("actuators")
+    passive, driven = without_constraints(mech.with_acting(*PASSIVE)), mech.with_acting("actuators")
     rng = np.random.default_rng(0)
     for q, v in zip(*lw.random_state(pair.tree, rng, (states,)), strict=True):
         data.ctrl[:] = ctrl = rng.normal(size=model.nu)

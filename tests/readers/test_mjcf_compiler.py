@@ -139,6 +139,27 @@ def test_memory_without_bounds_is_refused(part):
         loaded(f"<mujoco>{body}{part}</mujoco>")
 
 
+def test_meshes_that_mujoco_makes_are_not_taken_for_large_ones():
+    """Of a wedge two parameters are a resolution, the others angles."""
+    text = """<mujoco><asset><mesh name="m" builtin="wedge" params="37 37 45 45 0"/></asset><worldbody><body name="b">
+      <freejoint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+    assert loaded(text).bodies[0].mass == pytest.approx(mujoco.MjModel.from_xml_string(text).body_mass[1], rel=1e-12)
+
+
+def test_distance_fields_of_what_stands_still():
+    """Shapes that plugins of MuJoCo make, on a body without joints: there is no file, and the field has no stand-in."""
+    text = """<mujoco><extension><plugin plugin="mujoco.sdf.bolt"><instance name="bolt"/></plugin></extension>
+      <asset><mesh name="m"><plugin instance="bolt"/></mesh></asset><worldbody>
+      <body><geom type="sdf" mesh="m"><plugin instance="bolt"/></geom></body>
+      <body name="b" pos="0 0 1"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>"""
+    try:
+        model = mujoco.MjModel.from_xml_string(text)
+    except ValueError as error:
+        pytest.skip(f"MuJoCo has no such plugin here: {error}")
+    mech = loaded(text)
+    assert mech.nv == model.nv == 6 and "sdf with contact" in [note.what for note in mech.notes]
+
+
 def test_deformable_bodies_are_left_out_before_they_are_made():
     flex = '<flexcomp name="f" type="grid" dim="3" count="3000 3000 3000" spacing=".1 .1 .1"/>'
     text = f"""<mujoco><worldbody><body><joint/><geom size=".1"/></body>{flex}</worldbody>

@@ -316,13 +316,13 @@ def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     for module in (motion_step, constrained, passages):
         monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
     made = []
-    plain = passages.Followed._from_rates
+    plain = passages.Followed._reached
 
     def counted(self, which, *given):
         made.append(len(which))
         return plain(self, which, *given)
 
-    monkeypatch.setattr(passages.Followed, "_from_rates", counted)
+    monkeypatch.setattr(passages.Followed, "_reached", counted)
     mech = lw.mechanisms.five_bar()  # with no compiled code yet
     found = lw.rollout(mech, q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     assert sum(made) == 3 * STEPS

@@ -249,3 +249,38 @@ def test_steps_that_lead_have_no_name(tmp_path):
     for name in ("robot.urdf", "robot.xml"):
         with pytest.raises(lw.MechanismError, match="'turn' .* which no step without a name is"):
             mech.save(tmp_path / name)
+
+
+BUILT_IN = [name for name in lw.mechanisms.__all__ if name not in ("maker", "random_tree")]
+MOVING = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "pin_in_slot")
+
+
+def assert_mujoco_takes(mech: lw.Mechanism) -> None:
+    """MuJoCo's compiler takes what is written, or a warning says that it does not."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        text = lw.interop.mjcf_text(mech)
+    try:
+        mujoco.MjSpec.from_string(text).compile()
+    except ValueError as error:
+        assert any("linkwise reads and MuJoCo refuses" in str(one.message) for one in told), error
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_mujoco_takes_what_is_written_of_built_in_mechanisms(name):
+    make = lw.mechanisms.maker(name)
+    try:
+        mech = make()
+    except TypeError:  # it takes a number of links
+        mech = make(3)
+    try:
+        assert_mujoco_takes(mech)
+    except lw.MechanismError as error:
+        assert "MJCF has no equality for the loop" in str(error)
+
+
+@pytest.mark.quick_one_in(5)
+@pytest.mark.parametrize("seed", range(40))
+def test_mujoco_takes_what_is_written_of_random_trees(seed):
+    """Free joints are on the world there: they are in the mechanisms above."""
+    assert_mujoco_takes(lw.mechanisms.random_tree(1 + seed % 7, seed, MOVING))

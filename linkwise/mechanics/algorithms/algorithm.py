@@ -1,4 +1,4 @@
-"""What an algorithm is: an operator expression, or a recursion written by hand with the reason why.
+"""The record of an algorithm: an operator expression, or a recursion written by hand with the reason for it.
 
 Algorithms are registered where they are written, by ``algorithm`` (above a recursion) and ``expressed`` (above what
 gives an expression); ``ALGORITHMS`` is what has been registered.
@@ -27,7 +27,7 @@ from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
 from ..operators.structure import simpler
 from ..operators.vectors import input_vectors, size_of
 from ..recursions.tree import Configuration, Tree
-from .decisions import DECISIONS
+from .decisions import DECISIONS, refuse_infinitesimal_motions
 
 SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "q": lambda m: (m.nq,),
@@ -37,6 +37,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "a": lambda m: (m.nv,),
     "tau": lambda m: (m.nv,),
     "nu": lambda m: (m.nv,),
+    "nu_rate": lambda m: (m.nv,),
     "eps": lambda m: (m.nv,),
     "p": lambda m: (m.nv,),
     "p_rate": lambda m: (m.nv,),
@@ -119,9 +120,9 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
 #: Where constraints are eliminated (``fronts``): with p, the number of motions that they allow.
 REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
     "nu": lambda m, p: (p,),
+    "nu_rate": lambda m, p: (p,),
     "eps": lambda m, p: (p,),
     "coriolis": lambda m, p: (p,),
-    "motion": lambda m, p: (p + m.nv,),
     "factor": lambda m, p: (p, p),
     "factor_inverse": lambda m, p: (p, p),
     "derivatives": lambda m, p: (p, p, p),
@@ -149,8 +150,8 @@ class InLoops(NamedTuple):
 
 @dataclass(frozen=True)
 class FromDerivatives:
-    """A recursion whose arguments are the result of another algorithm and its derivatives along tangent directions of
-    its first input, a configuration.
+    """A recursion that takes the result of another algorithm and its derivatives along tangent directions of its first
+    input, a configuration.
 
     differentiates   the name of the other, which has the same inputs
     recursion        ``recursion(tree, result, derivatives)``
@@ -164,7 +165,7 @@ class FromDerivatives:
 
 
 class Requirements(NamedTuple):
-    """What a mechanism must be for a result to be right.
+    """Properties that a mechanism must have for a result to be valid.
 
     inertia       "tree" where the mass matrix must be positive, "constrained" where that of the motions which
                   constraints allow must; "" where neither matters
@@ -270,6 +271,13 @@ class Algorithm:
         plans = [plan_as_written(form, mechanism) for form in forms]
         return tuple(map(Computation, expressions, forms, plans))
 
+    def of(self, mechanism: Mechanism) -> Algorithm:
+        """The algorithm that gives this result of a mechanism: where constraints hold, the one ``within_constraints``,
+        if there is one."""
+        registered = ALGORITHMS.get(self.name) is self  # not one of a caller that has the same name
+        other = (registered and WITHIN_CONSTRAINTS.get(self.name)) or ALGORITHMS.get(self.requires.constrained)
+        return replace(other, name=self.name) if other and mechanism.loops else self
+
     def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
         """The result on a tree, for arrays of scalars."""
         return self.run(
@@ -308,13 +316,8 @@ class Algorithm:
         return self.sweeps if isinstance(self.sweeps, InLoops) else None
 
     @property
-    def constrained(self) -> str:
-        """The algorithm for mechanisms with constraints; "" if there is none."""
-        return self.requires.constrained
-
-    @property
     def link_by_link(self) -> bool:
-        """Whether the recursion takes nothing from links but neighbours."""
+        """Whether the recursion uses only values of neighbouring links."""
         return self.sweeps is True
 
     @property
@@ -336,7 +339,7 @@ class Algorithm:
         return tree if self.on_tree is None else self.on_tree(tree)
 
     def needs_user_origins(self, computed: tuple[Computation, ...] | None) -> bool:
-        """Whether the result depends on where the links' origins are."""
+        """Whether the result depends on the origins of link frames."""
         if computed is None:
             return self.on_tree is at_user_origins
         return any(depends_on_origins(computation.expression) for computation in computed)
@@ -368,7 +371,7 @@ class Algorithm:
 
     @property
     def decisions(self) -> dict[str, Callable[[Mechanism], Any] | None]:
-        """The options, each with what decides of it where a caller does not."""
+        """The options, each with the function that chooses its default for a mechanism."""
         return dict(self.options) if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
 
     @property
@@ -392,7 +395,7 @@ class Algorithm:
         return [(name, self._shape(name, mechanism, options)) for name in self.inputs]
 
     def _shape(self, name: str, mechanism: Mechanism, options: Mapping[str, Any]) -> tuple[int, ...]:
-        if mechanism.loops and name in REDUCED and "fronts" in options:
+        if name in REDUCED and "fronts" in options:
             return REDUCED[name](mechanism, mechanism.nv - options["fronts"].pivots)
         if name in self.sizes:
             size = self.sizes[name]
@@ -447,8 +450,9 @@ class Algorithm:
         added = [name for name in self.ports if name in names and name not in self.inputs]
         return replace(self, name="_with_".join([self.name, *added]), inputs=(*self.inputs, *added))
 
-    def check(self, mechanism: Mechanism) -> None:
-        """Refuse mechanisms for which the result would be wrong or undefined."""
+    def check(self, mechanism: Mechanism, infinitesimal: bool = False) -> None:
+        """Refuse mechanisms for which the result would be wrong or undefined; those with infinitesimal motions too,
+        unless the caller looks after them."""
         inertia, constraints, instead, constrained = self.requires
         if mechanism.loops and not constraints:
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
@@ -459,6 +463,8 @@ class Algorithm:
             )
         if inertia:
             require_inertia(mechanism, self.name, inertia == "constrained")
+        if inertia == "constrained" and mechanism.loops and not (infinitesimal or "active" in self.given_ports):
+            refuse_infinitesimal_motions(mechanism, self.name)
 
 
 # Why recursions are written by hand, and what answers for mechanisms with constraints.
@@ -471,14 +477,19 @@ LINEARIZATION = "linkwise.linearize or linkwise.control.rate_jacobian"
 
 #: Everything that ``compile`` takes by name.
 ALGORITHMS: dict[str, Algorithm] = {}
+#: What gives the same of mechanisms with constraints, where the algorithm of this name serves trees alone.
+WITHIN_CONSTRAINTS: dict[str, Algorithm] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def register(algorithm: Algorithm) -> Algorithm:
-    """Make an algorithm known by its name."""
-    if algorithm.name in ALGORITHMS:
+def register(algorithm: Algorithm, within_constraints: bool = False) -> Algorithm:
+    """Register an algorithm under its name; ``within_constraints``: as the one for mechanisms with constraints, where
+    another algorithm of this name serves trees.
+    """
+    known = WITHIN_CONSTRAINTS if within_constraints else ALGORITHMS
+    if algorithm.name in known:
         raise ValueError(f"there is an algorithm {algorithm.name!r} already: give this one another name")
-    ALGORITHMS[algorithm.name] = algorithm
+    known[algorithm.name] = algorithm
     return algorithm
 
 
@@ -488,14 +499,16 @@ def algorithm(
     *,
     reason: str,
     name: str = "",
+    within_constraints: bool = False,
     **more: Any,
 ) -> Callable[[Function], Function]:
-    """Registers the recursion that is decorated; the name, and that of the output, are its own unless given.  ``more``
-    are fields of ``Algorithm``."""
+    """Register the decorated recursion. Its name and that of its output default to the function's name; ``more`` are
+    fields of ``Algorithm``.
+    """
 
     def note(recursion: Function) -> Function:
         called = name or recursion.__name__
-        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more))
+        register(Algorithm(called, inputs, output or called, recursion, reason=reason, **more), within_constraints)
         return recursion
 
     return note
@@ -514,11 +527,12 @@ def expressed(
 
 
 def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
-    """An expression that takes one joint at a time: None where coordinates depend on each other, as joints mimic others
-    or constraints couple them, which the recursion serves."""
+    """Use an expression that eliminates one joint at a time, where coordinates are independent. Returns None with
+    mimic joints, which the recursion handles.
+    """
 
     def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
-        return None if mechanism.coordinates.mimic_joints or mechanism.loops else expression(mechanism, **options)
+        return None if mechanism.coordinates.mimic_joints else expression(mechanism, **options)
 
     unless_coupled.__doc__ = expression.__doc__
     return unless_coupled
@@ -553,8 +567,9 @@ WITH_CONSTRAINTS = (
 
 
 def from_expression(expression: Expression) -> Algorithm:
-    """The algorithm that evaluates an operator expression: q, then its vectors in order of appearance; with the option
-    ``simplify=False`` as it is written, else in the form that costs least."""
+    """The algorithm that evaluates an operator expression of q and its vectors, in order of appearance. By default in
+    the cheapest equal form; ``simplify=False`` evaluates it as written.
+    """
     spaces = input_vectors(expression)
     if "q" in spaces:
         raise ValueError(
@@ -574,7 +589,7 @@ def from_expression(expression: Expression) -> Algorithm:
 
 
 def _is_articulated(expression: Expression) -> bool:
-    """Whether it inverts inertias of joints, or of the coordinates as a whole."""
+    """Whether the expression inverts joint inertias or the mass matrix."""
     parts = list(expanded(expression).walk())
     if any(isinstance(part, Factored) and M in part.walk() for part in parts):
         return True

@@ -44,8 +44,9 @@ class Lines(tuple[str, ...]):
 
 
 def algorithms() -> Lines:
-    """What ``compile`` takes by name, one line each: inputs, optional inputs in brackets, options after a bar; results;
-    and what they are."""
+    """The names that ``compile`` takes, one per line: inputs, optional inputs in brackets, options after a bar,
+    results and a description.
+    """
     return Lines(_line(ALGORITHMS[name]) for name in sorted(ALGORITHMS))
 
 
@@ -56,7 +57,7 @@ def _line(algorithm: Algorithm) -> str:
 
 
 def variants() -> list[Algorithm]:
-    """All algorithms, each without and with all choices of its optional inputs."""
+    """All algorithms, each without optional inputs and with every choice of them."""
     return [
         algorithm.with_ports(*chosen)
         for algorithm in ALGORITHMS.values()

@@ -40,7 +40,7 @@ def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
 
 @algorithm(("q", "v", "a"), "momentum_rate", reason=CENTRE_OF_MASS)
 def centroidal_momentum_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
-    """(6,): its time derivative: the centre moves along the linear momentum, which therefore adds no moment."""
+    """(6,): its time derivative. The centre moves along the linear momentum, so that its motion adds no moment."""
     at = Configuration(tree, q)
     _, center = _mass_and_center(at)
     (rate,) = evaluate(ex.MOMENTUM_RATE, at, v=v, a=a)
@@ -129,7 +129,7 @@ def _mass_and_center(at: Configuration) -> tuple[Scalar, Vector3]:
 
 
 def _composite_rates(at: Configuration, moving: Sequence) -> tuple[list[RigidInertia], RigidInertia]:
-    """dC/dt of every link, as an observer at rest sees it, in its internal frame; and of all links, at the ground."""
+    """dC/dt of every link in its internal frame, and of all links at the ground, for an observer at rest."""
 
     def step(i: int, outer: list[RigidInertia]) -> tuple[RigidInertia, RigidInertia]:
         total = at.tree.links[i].inertia.carried_by(moving[i])

@@ -71,8 +71,9 @@ class ArmGeometry:
 
 
 class Axes(NamedTuple):
-    """Six axes, from the one that G begins with to the last: directions, points, a point of several of them, and a unit
-    vector across the last."""
+    """Six joint axes, starting with the one that G begins with: directions, points, a point common to several of them,
+    and a unit vector across the last.
+    """
 
     h: Sequence[Vector3]
     p: Sequence[Vector3]
@@ -105,8 +106,9 @@ def _wrist(axes: Axes, g: Matrix3, rotations: Sequence[AxisRotation], room: Scal
 def _last_three(
     axes: Axes, between: AxisRotation | None, first: Vector3, last: Vector3, aside: Vector3
 ) -> Iterator[tuple[tuple[AxisRotation, AxisRotation, AxisRotation], Scalar]]:
-    """Rotations about ``first``, the fifth and the sixth axis, the first two with ``between`` between them, that take
-    the last axis and a vector across it to ``last`` and ``aside``."""
+    """Rotations about ``first``, the fifth and the sixth axis that take the last axis and a vector across it to
+    ``last`` and ``aside``; ``between`` lies between the first two.
+    """
     h5, h6 = axes.h[4], axes.h[5]
     pairs = pair_taking(first, h5, h6, last, between)
     (outer, inner), (outer2, inner2) = pairs.both
@@ -124,8 +126,7 @@ def _last(axes: Axes, before: Sequence[AxisRotation | None], aside: Vector3) -> 
 
 
 def _wrist_after_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
-    """Axes 4, 5, 6 meet, 2 and 3 are parallel: what rotations about these leave of the centre's place is its part
-    along them."""
+    """Axes 4, 5, 6 meet, 2 and 3 are parallel: rotations about 2 and 3 preserve the centre's coordinate along them."""
     h, p, c = axes.h, axes.p, axes.centre
     place = g @ c + t - p[0]
     firsts = rotations_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
@@ -176,8 +177,9 @@ def _wrist_after_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
 def _planar(
     axes: Axes, k: int, place: Vector3, total: AxisRotation, beyond_: Vector3
 ) -> Iterator[tuple[list[Scalar], Scalar]]:
-    """The angles of joints k, k + 1, k + 2, parallel, whose sum is that of ``total``: what is at ``beyond_`` at zero,
-    seen from the third of them, is at ``place``, seen from the first."""
+    """Angles of three parallel joints k, k + 1, k + 2 whose sum is that of ``total``. They move the point ``beyond_``,
+    given in the third joint's frame at zero, to ``place`` in the first joint's frame.
+    """
     p = axes.p
     pairs = planar_pairs(axes.h[k], p[k + 1] - p[k], p[k + 2] - p[k + 1], place - total.rotate(beyond_))
     for first, second in pairs.both:
@@ -243,8 +245,9 @@ def _parallel_first_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> 
 
 
 class Property(NamedTuple):
-    """Conditions on axes: which ``meet`` in one point, the centre, and which sets are ``parallel``; joints counted
-    from zero.  ``touching`` axes meet, too, in a point that is that of both."""
+    """Conditions on axes: which ``meet`` in one point, the centre, and which are ``parallel``; joints counted from
+    zero. ``touching`` axes meet in a point of their own.
+    """
 
     solution: Callable[[Axes, Matrix3, Vector3], Branches]
     meet: tuple[int, ...] = ()
@@ -275,7 +278,7 @@ SOLUTIONS: dict[str, Property] = {
 
 
 def branches(geometry: ArmGeometry, target: Matrix) -> list[Branch]:
-    """All configurations of the pose ``target`` (4, 4) in the world; its last row is not looked at."""
+    """All solutions for the pose ``target`` (4, 4) in the world; its last row is ignored."""
     axes = _axes(geometry)
     base, hand = (Matrix3(*(Vector3(*row) for row in rows)) for rows in (geometry.base, geometry.hand_rotation))
     rotation = base.times(Matrix3(*(Vector3(*row[:3]) for row in target[:3])))
@@ -304,7 +307,7 @@ def _axes(geometry: ArmGeometry) -> Axes:
 
 
 def inverse_kinematics_branches(tree: Tree, target: Matrix, *, geometry: ArmGeometry) -> Matrix:
-    """(8, 6): all configurations of a pose, angles between -pi and pi; NaN where there is none."""
+    """(8, 6): all solutions for a pose, angles between -pi and pi, padded with NaN."""
     solutions = branches(geometry, target)
     nan_where_none = [sqrt(select(branch.room < -geometry.slack, -1.0, 0.0)) for branch in solutions]
     return [[angle + nan for angle in branch.angles] for branch, nan in zip(solutions, nan_where_none, strict=True)]
@@ -321,9 +324,8 @@ def nearest_branch(
     places: tuple[int, ...],
     fixed: tuple[float, ...],
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """The configuration nearest to a guess within ``limits`` (2, 6), joints by whole rotations where they are nearest;
-    and how far the frame is from ``target`` there, [distance, angle].  Where none is, the nearest that is cut off by
-    the limits.
+    """The solution nearest to a guess within ``limits`` (2, 6), with whole turns chosen nearest to the guess, and its
+    errors [distance, angle]. If there is none, the nearest one clipped to the limits.
 
     windows   (3, 6): the guess, and whole rotations and angles between -pi and pi, whose sums are the middles of the
               whole rotations in which angles are taken
@@ -364,8 +366,9 @@ def _distance(
     places: tuple[int, ...],
     fixed: tuple[float, ...],
 ) -> list[Scalar]:
-    """The distance and the angle to a pose: of the angle its chord, which is less by its cube / 24, and larger where
-    the matrix is no pose."""
+    """Distance and angle to a pose. The angle is approximated by its chord, which is smaller by its cube / 24, and
+    larger if the matrix is not a rotation.
+    """
     q = list(fixed)
     for at, angle in zip(places, angles, strict=True):
         q[at] = angle

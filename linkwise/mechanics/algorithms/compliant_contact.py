@@ -86,8 +86,9 @@ class Touch(NamedTuple):
 
 
 class Contacts:
-    """Contacts of a tree in one configuration, by default of all pairs; forces need velocities, and those of implicit
-    steps are better where velocities ``reached`` by the end of the step are about known."""
+    """Contacts of a tree in one configuration, by default of all pairs. Forces need velocities; implicit forces
+    improve with an estimate ``reached`` of the velocities at the end of the step.
+    """
 
     def __init__(
         self,
@@ -129,7 +130,7 @@ class Contacts:
         return [self._contact_with_plane(law, a.body, part, b.body, b.pose) for part in parts]
 
     def _law(self, pair: ContactPair) -> Law:
-        """The numbers of a contact: the pair's own, but for those that differ from state to state."""
+        """Parameters of a contact: those of the pair, except for parameters that are inputs."""
         friction = self._varied.get(pair.name)
         if friction is None:
             return pair.law
@@ -179,8 +180,9 @@ class Contacts:
         return Touch(law, body_a, body_b, True, normal, depth, centre + rotation @ offset)
 
     def _contacts_with_box(self, law: Law, a: Placed, b: Placed) -> list[Touch]:
-        """Balls and corners at the points of a box that are closest to them, or, where they are inside, on the closest
-        face; a capsule by either half.  A box also by its faces, in which corners of the other are."""
+        """Contacts with a box: balls and corners touch at its closest point, or on the closest face if they are
+        inside; a capsule by both halves. Boxes also touch by corners of the second in faces of the first.
+        """
         size, parts = b.shape.size, [part.centre for part in bumps(a.shape, a.pose)]
         radius = a.shape.size[0] if a.shape.kind in ROUND else 0.0
         if a.shape.kind == "capsule":
@@ -210,7 +212,7 @@ class Contacts:
         return Touch(law, a.body, b.body, moves, normal, depth, centre - normal * (radius - 0.5 * depth))
 
     def _corners_within(self, law: Law, a: Placed, b: Placed) -> list[Touch]:
-        """The corners of a box of the ground, in the faces of one that moves and in its link's own axes."""
+        """Corners of a fixed box in the faces of a moving one, in the axes of the moving link."""
         axes, middle = Matrix3.from_rows(a.pose[0].tolist()), Vector3(*a.pose[1].tolist())
         touches = []
         for corner in bumps(b.shape, b.pose):
@@ -221,7 +223,7 @@ class Contacts:
         return touches
 
     def _seen_by(self, box: Placed, point: Vector3) -> Vector3:
-        """A point of the world in the axes of a shape, from its middle."""
+        """A world point in a shape's axes, from its centre."""
         link, axes = self._pose(box.body)[0], Matrix3.from_rows(box.pose[0].tolist())
         return axes.T @ (link.T @ (point - self._point(box.body, box.pose[1])))
 
@@ -298,8 +300,9 @@ class Contacts:
         return rotation @ linear + (rotation @ omega).cross(touch.point - position)
 
     def responses(self, step: Scalar = 0.0) -> list[Response]:
-        """Forces on the first side of every contact, along its axes; with a ``step`` those that it takes, implicitly
-        where the other side is the ground."""
+        """Forces on the first side of every contact, along its axes. With ``step`` these are the forces of a step,
+        implicit where the other side is the ground.
+        """
         return [self._response(touch, step) for touch in self.touches]
 
     def _response(self, touch: Touch, step: Scalar) -> Response:
@@ -317,7 +320,7 @@ class Contacts:
         return contact_response(touch.law, touch.normal, touch.pressed, now, step, *bounds)
 
     def _sharing(self, body: int) -> Scalar:
-        """How many contacts with other links push a link."""
+        """Number of contacts between a link and other moving links."""
         if body not in self._shared:
             touches = (touch for touch in self.touches if touch.in_world and body in (touch.body_a, touch.body_b))
             count = sum((select(0.0 < touch.pressed, 1.0, 0.0) for touch in touches), 0.0)
@@ -334,9 +337,10 @@ class Contacts:
         return total
 
     def resistances(self, step: Scalar) -> dict[int, ArticulatedInertia]:
-        """The resistance of contacts with the ground to accelerations of links during a step h, as if it were inertia:
-        h X* C X at the links' origins in their user frames, with X to the velocity of the touching point, and C its
-        resistance.  Contacts between links, which tie two of them, are explicit (``explicit_response``)."""
+        """Resistance of ground contacts to accelerations of links during a step h, as an added inertia h X* C X at the
+        links' origins in their user frames. X maps to the velocity of the contact point and C is its resistance.
+        Contacts between moving links are explicit (``explicit_response``).
+        """
         total: dict[int, ArticulatedInertia] = {}
         for touch, response in zip(self.touches, self.responses(step), strict=True):
             if not touch.in_world:
@@ -366,7 +370,9 @@ class Contacts:
 
 
 def _lowest(part: Bump, centre: Vector3, normal: Vector3) -> tuple[Scalar, Vector3]:
-    """How far a part reaches below its centre against a normal, sqrt(n . A n), and the point there, c - A n / that."""
+    """Extent sqrt(n . A n) of a part below its centre against a normal, and the lowest point c - A n /
+    sqrt(n . A n).
+    """
     if part.radius is not None:
         return part.radius, centre - normal * part.radius
     across = Matrix3.from_rows(part.squares.tolist()) @ normal
@@ -412,8 +418,9 @@ def contact_points(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], explici
 
 
 def _all_of(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar] | None, explicit: float) -> Contacts:
-    """All contacts, whose friction holds what is inside its cone; or has its bound, as explicit methods have it (True);
-    or as explicit steps of a length take them."""
+    """All contacts with friction limited by its cone only; with the bound of explicit methods (True); or as explicit
+    steps of the given length use them.
+    """
     pairs = tree.mechanism.contact_pairs
     if isinstance(explicit, bool):
         return Contacts(tree, q, v, pairs if explicit else [pair.without_bound for pair in pairs])

@@ -46,7 +46,7 @@ def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[S
 
 
 def moving(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """q as jets along the motion with constant v: first derivative N(q) v, second that of N(q) v."""
+    """q as jets along the motion with constant v: first derivative N(q) v, second derivative d(N(q) v)/dt."""
     first = coordinate_rates(tree, q, v)
     second = coordinate_rates(tree, [jet(x, d) for x, d in zip(q, first, strict=True)], v)
     return [jet(x, d, parts(dd)[1]) for x, d, dd in zip(q, first, second, strict=True)]

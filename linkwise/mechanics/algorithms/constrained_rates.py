@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ...mechanism import Mechanism, MechanismError
+from ...mechanism import MechanismError
 from ..jet import dual, slopes_of
 from ..links.loop_elimination import RELIABLE, Fronts, Row
 from ..operators.plan import apply
@@ -26,7 +26,7 @@ from ..spatial.motion import NO_MOTION
 from . import diagonal, inertia_derivatives
 from . import diagonal_by_elimination as by_elimination
 from . import expressions as ex
-from .algorithm import SOLVES_CONSTRAINED, Algorithm, register, where_independent
+from .algorithm import SOLVES_CONSTRAINED, SOLVES_TREE, Algorithm, register, where_independent
 from .closed_dynamics import ClosedMotion, known
 from .configuration import coordinate_rates
 from .diagonal_by_elimination import Factors, by_columns
@@ -204,11 +204,11 @@ def motion(
     *,
     fronts: Fronts,
     independent_velocities: Names = None,
-) -> Vector:
-    """(p + nv,): dnu/dt, then v."""
+) -> tuple[Vector, Vector]:
+    """(p,) and (nv,): dnu/dt and v."""
     v = velocities(tree, q, nu, normalized, fronts=fronts, independent_velocities=independent_velocities)
     a = ClosedMotion(tree, q, v, wrenches, fronts).under(tau)
-    return [*_rates_of_total_rates(tree, q, v, a, normalized, fronts, independent_velocities), *v]
+    return _rates_of_total_rates(tree, q, v, a, normalized, fronts, independent_velocities), v
 
 
 def coriolis(
@@ -255,55 +255,31 @@ COUPLED = "factors of coordinates that depend on each other, by elimination: ope
 RATES = "rates of articulated inertias: a second recursion beside that of P, which shares its velocities"
 
 
-def _recursion(coupled: Ways, within: Ways, independent: Ways | None = None) -> Ways:
-    """The one that serves a mechanism; without ``independent`` an expression serves trees."""
+REDUCED = "quasi-velocities of the motions that constraints allow, which are eliminated cluster by cluster"
 
-    def chosen(
-        tree: Tree,
-        *given: Any,
-        normalized: bool = True,
-        fronts: Fronts | None = None,
-        independent_velocities: Names = None,
-        **ports: Any,
-    ) -> Any:
-        if tree.mechanism.loops:
-            choice = {"fronts": fronts, "independent_velocities": independent_velocities}
-            return within(tree, *given, normalized=normalized, **choice, **ports)
-        _refuse_choice(independent_velocities)
-        serving = coupled if independent is None or tree.mechanism.coordinates.mimic_joints else independent
+
+def _recursion(coupled: Ways, independent: Ways) -> Ways:
+    """The one that serves a tree: where joints mimic others their coordinates are coupled."""
+
+    def chosen(tree: Tree, *given: Any, normalized: bool = True, **ports: Any) -> Any:
+        serving = coupled if tree.mechanism.coordinates.mimic_joints else independent
         return serving(tree, *given, normalized=normalized, **ports)
 
     chosen.__doc__ = coupled.__doc__
     return chosen
 
 
-def _tree_expression(expression: Ways) -> Ways:
-    """An expression for trees, which have no constraints to eliminate."""
-
-    def plain(
-        mechanism: Mechanism,
-        normalized: bool = True,
-        fronts: Fronts | None = None,
-        independent_velocities: Names = None,
-    ) -> Any:
-        _refuse_choice(independent_velocities)
-        return expression(mechanism, normalized=normalized)
-
-    return plain
-
-
-def _refuse_choice(independent: Names) -> None:
-    if independent is not None:
-        raise MechanismError(
-            "independent= chooses among coordinates that constraints couple, and there are none: leave it out"
-        )
-
-
-def _register(name: str, inputs: tuple[str, ...], output: str, recursion: Ways, **more: Any) -> None:
+def _register(
+    name: str, inputs: tuple[str, ...], output: str, recursion: Ways, within: Ways, allowed: Any = "", **more: Any
+) -> None:
+    """Of trees, and of mechanisms with constraints, whose result is called ``allowed`` if it is another."""
+    called, ports = f"diagonal_{name}", more.get("ports", ())
+    register(Algorithm(called, inputs, output, recursion, ("normalized",), requires=SOLVES_TREE, **more))
     options = ("normalized", "fronts", "independent_velocities")
-    register(
-        Algorithm(f"diagonal_{name}", inputs, output, recursion, options, requires=SOLVES_CONSTRAINED, **more),
+    constrained = Algorithm(
+        called, inputs, allowed or output, within, options, reason=REDUCED, ports=ports, requires=SOLVES_CONSTRAINED
     )
+    register(constrained, within_constraints=True)
 
 
 _coupled: Ways
@@ -324,8 +300,9 @@ for _name, _inputs, _output, _coupled, _within in (
         _name,
         _inputs,
         _output,
-        _recursion(_coupled, _within),
-        expression=where_independent(_tree_expression(ex.DIAGONALIZING[_name])),
+        _coupled,
+        _within,
+        expression=where_independent(ex.DIAGONALIZING[_name]),
         reason=COUPLED,
         on_tree=lambda tree: tree.regrouped,
     )
@@ -343,4 +320,6 @@ for _name, _inputs, _output, _coupled, _within, _independent, _ports in (
     ("coriolis", ("q", "nu"), "coriolis", by_elimination.coriolis, coriolis, diagonal.coriolis, ()),
     ("motion", ("q", "nu", "tau"), "motion", by_elimination.motion, motion, diagonal.motion, ("wrenches",)),
 ):
-    _register(_name, _inputs, _output, _recursion(_coupled, _within, _independent), reason=RATES, ports=_ports)
+    _allowed = ("nu_rate", "v") if _name == "motion" else ""
+    _recursions = _recursion(_coupled, _independent), _within
+    _register(_name, _inputs, _output, *_recursions, _allowed, reason=RATES, ports=_ports)

@@ -93,8 +93,6 @@ def constraint_forces(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> list[Scalar]:
     """(nv,): -G* lambda, the joint forces of the loops on the spanning tree."""
-    if not tree.mechanism.loops:
-        return [0.0] * tree.mechanism.nv
     motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     motion.under(tau)
     return motion.known(motion.constraint_forces())
@@ -231,14 +229,22 @@ def static_forces(tree: Tree, q, wrenches=None, active=None, *, units: Constrain
     ports=ACTIVE,
 )
 def motor_forces(
-    tree: Tree, q, tau, active=None, *, units: ConstraintUnits, actuated: Sequence[str] | None = None
+    tree: Tree,
+    q,
+    tau,
+    active=None,
+    *,
+    units: ConstraintUnits,
+    actuated: Sequence[str] | None = None,
+    nearest: bool = False,
 ) -> list[Scalar]:
     """(nv,): the least joint forces at the actuated joints (default: all) that do what joint forces ``tau`` do on
-    motions that the active constraints allow, K* tau_m = K* tau; linear in tau."""
+    motions that the active constraints allow, K* tau_m = K* tau; linear in tau.  ``nearest``: what comes nearest to
+    that, where they cannot."""
     columns = [units.force(c) for c in range(tree.mechanism.nv)]
     rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
     loops = made_orthogonal(tree, rows, active, units, columns)[2]
-    return _shared(tree.mechanism, tau, loops, columns, actuated)
+    return _shared(tree.mechanism, tau, loops, columns, actuated, nearest)
 
 
 def _shared(
@@ -247,18 +253,21 @@ def _shared(
     loops: Orthogonal,
     columns: Sequence[float],
     actuated: Sequence[str] | None,
+    nearest: bool = False,
 ) -> list[Scalar]:
-    """A load on all joints, shared by the actuated ones; not numbers where they cannot carry it."""
+    """A load on all joints, shared by the actuated ones; not numbers where they cannot carry it, unless what comes
+    ``nearest`` is wanted."""
     moments = [_times(x, unit) for x, unit in zip(load, columns, strict=True)]
     doubt = loops.doubt
     tau = loops.split(moments)[1]
-    if actuated is not None:
-        places = _places(mech, actuated)
+    places = list(range(mech.nv)) if actuated is None else _places(mech, actuated)
+    if len(places) < mech.nv:
         moved = [loops.split([1.0 if c == place else 0.0 for c in range(mech.nv)])[1] for place in places]
         reach = orthogonalized(moved)
         components, missing = reach.split(tau)
         most = sum((dot(vector, vector) for vector in moved), 0.0)  # of unit forces: next to nothing at a dead centre
-        doubt = doubt + reach.doubt + _exceeds(missing, moments) + select(most < SUFFICIENT**2, 1.0, 0.0)
+        if not nearest:
+            doubt = doubt + reach.doubt + _exceeds(missing, moments) + select(most < SUFFICIENT**2, 1.0, 0.0)
         tau = [0.0] * mech.nv
         for place, force in zip(places, reach.least_combination(components), strict=True):
             tau[place] = force

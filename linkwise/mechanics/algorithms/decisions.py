@@ -37,17 +37,24 @@ def independent_velocities(mech: Mechanism) -> Any:
 
 
 def units(mech: Mechanism) -> ConstraintUnits:
-    """What makes constraints and coordinates dimensionless."""
+    """Units of constraints and coordinates that make them dimensionless."""
     from ...constraints import sizes
 
     return sizes.constraint_units(mech)
 
 
 def form(mech: Mechanism) -> str:
-    """How the velocities of momenta are found in the fewest operations."""
+    """The form of the momentum equations with the fewest operations."""
     from ...dynamics import momenta
 
     return momenta.cheapest_form(mech)
+
+
+def refuse_infinitesimal_motions(mech: Mechanism, what: str) -> None:
+    """Refuse ``what`` where constraints block motions to second order that they allow to first."""
+    from ...constraints import infinitesimal
+
+    infinitesimal.refuse_infinitesimal_motions(mech, what)
 
 
 #: By the name of the option, whatever algorithm has it.

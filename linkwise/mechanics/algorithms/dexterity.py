@@ -1,4 +1,4 @@
-"""How easily one frame is moved: by a force (effective inertia), by its joints (manipulability)."""
+"""How easily a frame is moved: effective inertia against forces, manipulability by its joints."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, sqrt
 from ..spatial import Force, Motion
 from . import expressions as ex
-from .algorithm import SOLVES_WITH_MULTIPLIERS, algorithm
+from .algorithm import SOLVES_TREE, SOLVES_WITH_MULTIPLIERS, algorithm
 from .closed_dynamics import known
-from .contact_dynamics import constraints_that_hold
+from .contact_dynamics import ACTIVE, HELD, constraints_that_hold
 from .contact_dynamics import mobility as mobility_under
 from .jacobians import OBSERVERS, jacobian, require_frame
 from .kinematics import way_to
@@ -27,33 +27,17 @@ NO_UNITS = ConstraintUnits()
 @algorithm(
     ("q", "direction"),
     "inertia",
-    options=("link", "frame", "units"),
+    options=("link", "frame"),
     sizes={"direction": (6,)},
     reason=NUMBERS,
-    ports=("active",),
-    requires=SOLVES_WITH_MULTIPLIERS,
+    requires=SOLVES_TREE,
 )
 def effective_inertia(
-    tree: Tree,
-    q: Sequence[Scalar],
-    direction: Sequence[Scalar],
-    active: Sequence[Scalar] | None = None,
-    *,
-    link: str,
-    frame: str = "link",
-    units: ConstraintUnits = NO_UNITS,
+    tree: Tree, q: Sequence[Scalar], direction: Sequence[Scalar], *, link: str, frame: str = "link"
 ) -> Scalar:
     """1 / (d* J M^-1 J* d): force along a direction d per acceleration along it; under constraints with
     K (K* M K)^-1 K* in place of M^-1."""
     require_frame(frame)
-    if tree.mechanism.loops:
-        columns = zip(*jacobian(tree, q, link, frame), strict=True)
-        forces = [[dot(column, direction) for column in columns]]
-        free = [0.0] * len(tree.mechanism.loops)
-        ((held_mobility,),), ((free_mobility,),) = (
-            mobility_under(tree, q, forces, holds, units) for holds in (active, free)
-        )
-        return 1.0 / select(held_mobility < free_mobility * HELD_STILL, 0.0, held_mobility)
     at, force = Configuration(tree, q), Force.of(direction)
     if frame != "link":
         way = way_to(at, link)
@@ -66,34 +50,48 @@ def effective_inertia(
 
 
 @algorithm(
-    ("q",),
+    ("q", "direction"),
     "inertia",
+    name="effective_inertia",
+    within_constraints=True,
     options=("link", "frame", "units"),
-    expression=lambda mech, link, frame="link", **_: (
-        ex.operational_inertia(mech, link) if frame == "link" and not mech.loops else None
-    ),
-    reason=OBSERVERS,
-    ports=("active",),
+    sizes={"direction": (6,)},
+    reason=HELD,
+    ports=ACTIVE,
     requires=SOLVES_WITH_MULTIPLIERS,
 )
-def operational_inertia(
+def effective_inertia_within_constraints(
     tree: Tree,
     q: Sequence[Scalar],
+    direction: Sequence[Scalar],
     active: Sequence[Scalar] | None = None,
     *,
     link: str,
     frame: str = "link",
-    units: ConstraintUnits = NO_UNITS,
-) -> Matrix:
+    units: ConstraintUnits,
+) -> Scalar:
+    """1 / (d* J K (K* M K)^-1 K* J* d)."""
+    columns = zip(*jacobian(tree, q, link, frame), strict=True)
+    forces = [[dot(column, direction) for column in columns]]
+    free = [0.0] * len(tree.mechanism.loops)
+    ((held_mobility,),), ((free_mobility,),) = (
+        mobility_under(tree, q, forces, holds, units) for holds in (active, free)
+    )
+    return 1.0 / select(held_mobility < free_mobility * HELD_STILL, 0.0, held_mobility)
+
+
+@algorithm(
+    ("q",),
+    "inertia",
+    options=("link", "frame"),
+    expression=lambda mech, link, frame="link": ex.operational_inertia(mech, link) if frame == "link" else None,
+    reason=OBSERVERS,
+    requires=SOLVES_TREE,
+)
+def operational_inertia(tree: Tree, q: Sequence[Scalar], *, link: str, frame: str = "link") -> Matrix:
     """(6, 6): the inverse of J M^-1 J*, as an observer sees motions and forces; not numbers where J is singular.  Under
     constraints K (K* M K)^-1 K* takes the place of M^-1."""
     require_frame(frame)
-    if tree.mechanism.loops:
-        forces, free = jacobian(tree, q, link, frame), [0.0] * len(tree.mechanism.loops)
-        most = [mobility_under(tree, q, [force], free, units)[0][0] for force in forces]
-        solved = Elimination(mobility_under(tree, q, forces, active, units))
-        solved.factor = solved.factor.unknown_where_singular(most[::-1], HELD_STILL)
-        return solved.inverse()
     at, expression = Configuration(tree, q), ex.operational_inertia(tree.mechanism, link)
     inertia: Matrix = applied(plan_for(expression, tree.mechanism), expression, at, {})
     if frame == "link":
@@ -109,6 +107,33 @@ def operational_inertia(
             force = Force.of(_times(inertia, turned.flat()))
             seen.append(Force(way.vector_back(force.moment), way.vector_back(force.force)).flat())
     return [[seen[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
+
+
+@algorithm(
+    ("q",),
+    "inertia",
+    name="operational_inertia",
+    within_constraints=True,
+    options=("link", "frame", "units"),
+    reason=HELD,
+    ports=ACTIVE,
+    requires=SOLVES_WITH_MULTIPLIERS,
+)
+def operational_inertia_within_constraints(
+    tree: Tree,
+    q: Sequence[Scalar],
+    active: Sequence[Scalar] | None = None,
+    *,
+    link: str,
+    frame: str = "link",
+    units: ConstraintUnits,
+) -> Matrix:
+    """(6, 6): the inverse of J K (K* M K)^-1 K* J*."""
+    forces, free = jacobian(tree, q, link, frame), [0.0] * len(tree.mechanism.loops)
+    most = [mobility_under(tree, q, [force], free, units)[0][0] for force in forces]
+    solved = Elimination(mobility_under(tree, q, forces, active, units))
+    solved.factor = solved.factor.unknown_where_singular(most[::-1], HELD_STILL)
+    return solved.inverse()
 
 
 def _times(matrix: Matrix, x: Sequence[Scalar]) -> list[Scalar]:
@@ -131,8 +156,8 @@ def manipulability(
     frame: str = "link",
     units: ConstraintUnits = NO_UNITS,
 ) -> Scalar:
-    """sqrt(det(J J*)) of rows of J: the volume of the box that they span, row by row what sticks out of the others.
-    Under constraints that of J K with K orthonormal: what sticks out of the rows of the constraints too.
+    """sqrt(det(J J*)) of rows of J: the volume that they span, computed by orthogonalising row by row. Under
+    constraints of J K with K orthonormal.
 
     J J* is not formed: its determinant has lost half of the digits where the volume is small.
     """
@@ -144,17 +169,15 @@ def manipulability(
             f"link {link!r} moves with {len(moving)} degrees of freedom: the manipulability of {len(rows)} rows of its "
             "Jacobian is zero everywhere; choose fewer, such as rows=(3, 4, 5) for its linear velocity"
         )
-    remaining, volume, doubt = [[columns[r][k] for k in sorted(moving)] for r in rows], 1.0, 0.0
-    if tree.mechanism.loops:
-        held = constraints_that_hold(tree, q, active, units)
-        remaining, doubt = [held.split(columns[r])[1] for r in rows], held.doubt
+    held = constraints_that_hold(tree, q, active, units)
+    remaining, volume = [held.split(columns[r])[1] for r in rows], 1.0
     while remaining:
         first, *remaining = remaining
         square = dot(first, first)
         volume = volume * sqrt(square)
         inverse = select(square > 0.0, 1.0 / select(square > 0.0, square, 1.0), 0.0)
         remaining = [_subtract_share(row, first, dot(row, first) * inverse) for row in remaining]
-    return known(doubt, [volume])[0] if tree.mechanism.loops else volume
+    return known(held.doubt, [volume])[0]
 
 
 @algorithm(
@@ -175,8 +198,9 @@ def delassus_matrix(
     frame: str = "link",
     units: ConstraintUnits = NO_UNITS,
 ) -> Matrix:
-    """(6 k, 6 k): accelerations of frames per unit of wrenches on each of them, J K (K* M K)^-1 K* J* with the
-    Jacobians of all frames one below the other."""
+    """(6 k, 6 k): the Delassus matrix, accelerations of frames per unit wrench on each of them, J K (K* M K)^-1 K* J*
+    with the stacked Jacobians of all frames.
+    """
     require_frame(frame)
     forces = [row for name in frames for row in jacobian(tree, q, name, frame)]
     return mobility_under(tree, q, forces, active, units)

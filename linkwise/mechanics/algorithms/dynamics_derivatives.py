@@ -32,7 +32,7 @@ from .metric import twice_symmetric_connection
 
 
 class Moving(NamedTuple):
-    """A link on the move, in its own axes."""
+    """Motion of a link, in its own axes."""
 
     omega: Vector3
     acceleration: Motion
@@ -41,7 +41,7 @@ class Moving(NamedTuple):
 
 
 class Felt(NamedTuple):
-    """One freedom's covector, and the wrenches that a change of its position and velocity asks for."""
+    """Covector of one degree of freedom, and the wrenches due to a change of its position and velocity."""
 
     row: Covector
     of_position: Force
@@ -131,7 +131,7 @@ class _Entries:
         self.matrices = [tree.matrix_of_dofs() for _ in range(3)]
 
     def at_own_joint(self, i: int, felt_here: dict[Dof, Felt], force: Force, fields: JointFields) -> None:
-        """Position turns the joint's own H along, but for the part of it that depends on q."""
+        """Entries of a joint with itself: its H is carried along, except for its explicit dependence on q."""
         d_q, d_v, d_a = self.matrices
         for (_, m), felt in felt_here.items():
             for k in range(len(felt_here)):
@@ -142,7 +142,7 @@ class _Entries:
                     d_a[(i, m), (i, k)] = d_a[(i, k), (i, m)] = rotor + felt.row.of(fields.acceleration[k])
 
     def at_inner_joint(self, i: int, dofs: dict[Dof, Felt], kinematics: JointKinematics, fields: JointFields) -> None:
-        """Degrees of freedom further out against those of joint i."""
+        """Entries of degrees of freedom further out with joint i."""
         d_q, d_v, d_a = self.matrices
         for outer, (row, of_position, of_velocity) in dofs.items():
             for k, motion in enumerate(kinematics.motion):
@@ -192,7 +192,7 @@ class Accelerations:
         return [by_q, by_v, self.mass.inverse()]
 
     def pulled_back(self, row: Sequence[Scalar]) -> list[Scalar]:
-        """(3 nv,): minus a row times each of these derivatives, which need not be there for that."""
+        """(3 nv,): minus the product of a row with these derivatives, computed without forming them."""
         of_tau, products = self._times_inverse(row), []
         for matrix, answered in zip((self.of_position, self.of_velocity), self.answered, strict=True):
             for k, column in enumerate(zip(*matrix, strict=True)):
@@ -221,8 +221,9 @@ def accelerations_with_changes(tree: Tree, q, v, tau, wrenches: Any = None) -> A
 
 
 def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:
-    """Changes of the accelerations, by degree of freedom, that follow from invariance: where a free body is and how
-    fast it is carried along matters to none of its joints, and to gravity's direction in its axes at most."""
+    """Acceleration derivatives, by degree of freedom, that follow from invariance: position and velocity of a free
+    base do not influence its joints, except through the direction of gravity.
+    """
     answers: dict[int, list[Scalar]] = {}
     for link, start, fields_of_joint in zip(tree.links, tree.dof_starts, fields, strict=True):
         is_free = link.parent < 0 and link.joint.span == tuple(range(6)) and all(map(is_zero, link.armature))

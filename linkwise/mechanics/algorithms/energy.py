@@ -39,7 +39,7 @@ def _first_moment(tree: Tree, q: Sequence[Scalar]) -> Moment:
 
 @algorithm(("q",), "position", reason=QUADRATIC)
 def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """(3,): of all moving links, in the world."""
+    """(3,): centre of mass of all moving links, in the world."""
     mass, h = _first_moment(tree, q)
     if isinstance(mass, float) and mass == 0.0:
         raise MechanismError(f"no moving link of mechanism {tree.mechanism.name!r} has mass: it has no centre of mass")

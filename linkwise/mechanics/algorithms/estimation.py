@@ -85,7 +85,7 @@ class Filter:
         return self._joined[i]
 
     def joint(self, i: int) -> tuple[list[Elimination], Knowledge]:
-        """Knowledge of link i behind its joint, and the elimination of each degree of freedom."""
+        """Information on link i beyond its joint, and the elimination of each degree of freedom."""
         if i not in self._done:
             known, steps = self.link(i), []
             kinematics = self.at.joint_kinematics[i]

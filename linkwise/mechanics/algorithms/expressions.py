@@ -1,4 +1,4 @@
-"""The named algorithms of tree dynamics as operator expressions, as the papers write them.
+"""Tree dynamics as operator expressions in the notation of the papers, by algorithm name.
 
 ``a`` is the bias acceleration and ``g`` the acceleration of the ground that stands for gravity, ``b`` the gyroscopic
 forces, all for the joint velocities ``v``.  M stands for link inertias, R for rotor inertias.
@@ -100,12 +100,12 @@ def inverse_dynamics(forces: Expression) -> Expression:
 
 
 def forces_on_links(pushed: bool) -> Expression:
-    """Forces on links besides those of acceleration: gyroscopic forces, and external wrenches if there are any."""
+    """Velocity-dependent (gyroscopic) forces on links, and external wrenches if given."""
     return b - wrenches if pushed else b
 
 
 def static_forces(pushed: bool) -> Expression:
-    """H phi (M phi* g - wrenches): what holds still against gravity, and external wrenches if there are any."""
+    """H phi (M phi* g - wrenches): joint forces that balance gravity and external wrenches."""
     forces = M @ phi.T @ g
     return S.T @ H @ phi @ (forces - wrenches if pushed else forces)
 
@@ -257,9 +257,10 @@ def fastest_method(mechanism: Mechanism) -> str:
 
 
 def is_eliminated_for_less(mechanism: Mechanism) -> bool:
-    """Whether the elements of M^-1 cost less from those of M than from articulated inertias: elimination takes one
-    multiplication for each triple of coordinates on a path to the base, sweeps some thirty operations for each pair.
-    (Where joints mimic others, plans eliminate anyway.)"""
+    """Whether M^-1 is cheaper by eliminating M than from articulated inertias. Elimination takes one multiplication
+    per triple of coordinates on a path to the base, sweeps about thirty operations per pair. (With mimic joints,
+    plans always eliminate.)
+    """
     if mechanism.coordinates.mimic_joints:
         return False
     paths: list[int] = []
@@ -427,7 +428,7 @@ def _static_forces(mechanism: Mechanism, wrenches: bool = False) -> Expression:
 
 @expressed("momentum", ("q", "v"))
 def _momentum(mechanism: Mechanism) -> Expression:
-    """(6,): of all links, at the world's origin."""
+    """(6,): momentum of all links about the world's origin."""
     return MOMENTUM
 
 

@@ -98,7 +98,7 @@ def triangular(columns: Root) -> Root:
 
 
 def square_root(inertia: RigidInertia) -> Root:
-    """Six columns: of the mass at its centre, and of the rotational inertia about that."""
+    """Six columns of a square root of a spatial inertia: mass at its centre, and rotational inertia about it."""
     columns = []
     rotational = [[inertia.moment.entry(i, j) for j in range(3)] for i in range(3)]
     if not is_zero(inertia.mass):

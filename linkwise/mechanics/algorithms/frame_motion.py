@@ -1,4 +1,4 @@
-"""Velocity and acceleration of one frame, for observers who do not move with it, and of its point.
+"""Velocity and acceleration of a frame and of its origin, for observers at rest.
 
 The rate of the components of a velocity [omega; v] is the spatial acceleration, to which the matrices that change
 frames apply as to velocities.  The point at the frame's origin is accelerated by omega x v more: the classical
@@ -97,8 +97,9 @@ def _value_at_frame(at: Configuration, expression: Expression, **vectors: Any) -
 def _point_acceleration(
     at: Configuration, link: str, accelerations: Expression, v: Sequence[Scalar], **more: Any
 ) -> Motion:
-    """The classical acceleration of a frame, in its axes: that of the origin of the link's internal frame, and what the
-    lever arm p between them adds, omega x (omega x p)."""
+    """The classical acceleration of a frame in its axes: that of the link's internal origin plus omega x (omega x p)
+    of the lever arm p.
+    """
     body, way = at.to_frame(link)
     if body < 0:
         return NO_MOTION
@@ -109,7 +110,7 @@ def _point_acceleration(
 
 
 def _seen(at: Configuration, link: str, frame: str, motion: Motion) -> Motion:
-    """A motion in the frame's axes at its origin, as an observer sees it."""
+    """A motion expressed in the frame's axes at its origin, for the chosen observer."""
     require_frame(frame)
     if frame == "link":
         return motion

@@ -93,8 +93,9 @@ class Tangents:
 
 
 def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
-    """Orthonormal columns that span the same.  Where some coordinates are lengths, the columns may be nearly parallel
-    in the coordinates as they are, and products of them would say little: they are then made orthogonal one by one."""
+    """Orthonormal columns with the same span. With mixed units the raw columns may be nearly parallel, so that they
+    are orthogonalised one by one.
+    """
     if all(units.column(c) == 1.0 for column in columns for c in range(len(column))):
         root = Factor.of([times(columns, column) for column in columns])
         return transposed([root.half_inverse(row) for row in transposed(columns)])
@@ -110,8 +111,9 @@ def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
 
 
 def _rows_of(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix:
-    """(p, nv): velocities of joints, of single coordinates of these or at places of v, from v; that of a mimic joint
-    has its ratio."""
+    """(p, nv): velocities of joints, single coordinates or entries of v, as rows over v; the row of a mimic joint has
+    its ratio.
+    """
     rows: Matrix = []
     for name in (joints,) if isinstance(joints, str) else joints:
         single = name if isinstance(name, int) else None
@@ -143,8 +145,7 @@ def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
 
 
 def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
-    """Of the rows of K that pivoting chooses, K made orthonormal in dimensionless coordinates, in the order of
-    choice."""
+    """Rows of K that pivoting chooses, in the order of choice, with K made orthonormal in dimensionless coordinates."""
     columns = dimensionless(columns, units)
     root = Factor.of([times(columns, column) for column in columns])
     left = [root.half_inverse(row) for row in transposed(columns)]
@@ -206,7 +207,7 @@ def columns_of(motions: Sequence[Solution]) -> Matrix:
 
 
 def dimensionless(columns: Matrix, units: ConstraintUnits) -> Matrix:
-    """Vectors over all coordinates in units of these."""
+    """Vectors over all coordinates divided by their units."""
     return [
         [x if units.column(c) == 1.0 else x * (1.0 / units.column(c)) for c, x in enumerate(column)]
         for column in columns
@@ -227,7 +228,9 @@ def units_of_rows(rows: Matrix, units: ConstraintUnits) -> Vector:
 
 
 class Inverse:
-    """The inverse of a matrix (p, p), with pivots chosen by the state; ``units`` (p,) make its rows dimensionless."""
+    """The inverse of a matrix (p, p) by elimination with pivots chosen at run time; ``units`` (p,) make its rows
+    dimensionless.
+    """
 
     def __init__(self, matrix: Matrix, units: Vector):
         places = range(len(matrix))

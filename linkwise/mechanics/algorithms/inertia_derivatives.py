@@ -32,7 +32,7 @@ Column = tuple[int, int]  # joint and degree of freedom
 
 
 class InertiaRates:
-    """dP/dt of every link in its own frame, and what follows from it, while joints move (None: at rest).
+    """dP/dt of every link in its own frame, and derived quantities, for given joint motions (None: at rest).
 
     dP/dt = sum over children c of X_c* [dP+_c/dt + (H_c* v_c) x* P+_c - P+_c (H_c* v_c) x] X_c (jain1995 Algorithm 6.1)
     """
@@ -134,8 +134,9 @@ def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube
 
 
 def _columns(at: Configuration) -> tuple[list[dict[Column, Motion]], list[dict[Column, Force]]]:
-    """For every link the motions that the joints on the way to it give it, and the forces at it, phi M phi* H*, that
-    the degrees of freedom of these joints and of those further out ask for."""
+    """For every link, motions due to the joints on its path to the base, and forces phi M phi* H* due to these joints
+    and those further out.
+    """
     motions = joint_motions(at)
 
     def inward(i: int, outer: list[dict[Column, Force]]) -> tuple[dict[Column, Force], dict[Column, Force]]:
@@ -161,7 +162,7 @@ def _symmetric(at: Configuration, entry) -> Matrix:
 
 
 def factor_derivatives(tree: Tree, q: Sequence[Scalar], normalized: bool = True) -> Cube:
-    """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k (jain1995 A.29), or that of I + H phi K."""
+    """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k (jain1995 A.29), or the derivative of I + H phi K."""
     at = _articulated(tree, q)
     links = range(len(tree.links))
     return _stack_directions(
@@ -170,7 +171,7 @@ def factor_derivatives(tree: Tree, q: Sequence[Scalar], normalized: bool = True)
 
 
 def factor_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], normalized: bool = True) -> Matrix:
-    """(nv, nv): dm/dt along the velocities v (jain1995 A.30), or that of I + H phi K."""
+    """(nv, nv): dm/dt along the velocities v (jain1995 A.30), or the rate of I + H phi K."""
     at = _articulated(tree, q)
     rates = tree.per_joint(v)
     moving = [joint_motion(c, x, part) for c, x, part in zip(at.joint_kinematics, at.coordinates, rates, strict=True)]

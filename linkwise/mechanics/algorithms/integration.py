@@ -70,7 +70,7 @@ class Tableau:
 
     @property
     def evaluations(self) -> int:
-        """How often a step asks for accelerations."""
+        """Number of acceleration evaluations per step."""
         return len(self.stages)
 
     @property
@@ -80,14 +80,17 @@ class Tableau:
 
     @property
     def rows(self) -> np.ndarray | None:
-        """(stages, 2): for every stage the coefficient of the slope before it and the weight of its own slope; None
-        where a stage needs other slopes."""
+        """(stages, 2): coefficient of the previous slope and weight of the own slope, per stage; None if a stage uses
+        other slopes.
+        """
         if any(any(row[:-1]) for row in self.stages):
             return None
         return np.array([(row[-1] if row else 0.0, b) for row, b in zip(self.stages, self.weights, strict=True)])
 
     def advance(self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]) -> np.ndarray:
-        """x after a step of h, of scalars or (..., n) of floats; ``rates(c, x)`` is dx/dt after the part c of it."""
+        """x after a step h, for scalars or float arrays (..., n); ``rates(c, x)`` is dx/dt at the fraction c of the
+        step.
+        """
         if x.dtype == object and (reached := self._advance_in_loop(x, h, rates)) is not None:
             return reached
         slopes: list[np.ndarray] = []
@@ -117,8 +120,9 @@ class Tableau:
 def _forests(
     matrix: np.ndarray, trees: Sequence[RootedTree], nodes: int, first: int = 0
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """What hangs from a root: products of elementary weights and of densities, for every set of trees with so many
-    nodes together (a tree may be taken again, none before ``first``)."""
+    """Subtrees of a root: products of elementary weights and of densities over all multisets of trees with the given
+    number of nodes in total, none before ``first``.
+    """
     if nodes == 0:
         yield np.ones(len(matrix)), 1
     for k in range(first, len(trees)):
@@ -139,7 +143,7 @@ class Splitting:
 
     @property
     def evaluations(self) -> int:
-        """How often a step asks for accelerations."""
+        """Number of acceleration evaluations per step."""
         return sum(kick != 0.0 for kick in self.kicks)
 
     @property
@@ -149,8 +153,9 @@ class Splitting:
         return tuple(sorted({*(c for c, kick in zip(times, self.kicks, strict=False) if kick), 1.0}))
 
     def advance(self, q: Any, v: np.ndarray, h: Any, acceleration: Callable[..., Any], drift: Callable[..., Any]):
-        """q and v after a step of h; ``acceleration(c, q, v)`` after the part c of it, ``drift(q, v, h)`` is q and v
-        after moving."""
+        """q and v after a step h; ``acceleration(c, q, v)`` is evaluated at the fraction c, ``drift(q, v, h)`` moves
+        the positions.
+        """
         times = (0.0, *accumulate(self.drifts))
         for c, kick, forth in zip(times, self.kicks, self.drifts, strict=False):
             if kick:

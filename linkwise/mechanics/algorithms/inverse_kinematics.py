@@ -50,7 +50,7 @@ TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of
 
 @dataclass(frozen=True)
 class Goal:
-    """Goal of one frame: weights of its position and of its rotation or direction; zero where none is.
+    """Target of one frame: weights of its position and of its rotation or direction; zero if it has no such part.
 
     axis   of the frame, a unit vector along its own axes, that is to point along a direction; None for rotations
     """
@@ -62,7 +62,7 @@ class Goal:
 
     @property
     def size(self) -> int:
-        """Numbers of its target: a position, then a rotation matrix by rows or a direction, in the world."""
+        """Numbers of the target: a position, then a rotation matrix by rows or a direction, in the world."""
         return 3 * (self.position > 0.0) + (self.rotation > 0.0) * (9 if self.axis is None else 3)
 
 
@@ -75,7 +75,7 @@ class CenterOfMassGoal:
 
     @property
     def size(self) -> int:
-        """Numbers of its target: a coordinate for each axis."""
+        """Numbers of the target: one coordinate per axis."""
         return len(self.axes)
 
 
@@ -110,13 +110,11 @@ def residuals(
             _add_center_of_mass(residuals_of_targets, tree, q, goal, numbers)
         else:
             _add_frame(residuals_of_targets, tree, q, goal, numbers)
-    if tree.mechanism.loops:
-        there = Configuration(tree, q)
-        asked = [row for way in there.ways for row in closures(there, way)]
-        rows = zip(asked, constraint_lengths(tree.mechanism).tolist(), strict=True)
-        for row, is_length in rows:
-            numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
-            residuals_of_targets.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
+    there = Configuration(tree, q)
+    asked = [row for way in there.ways for row in closures(there, way)]
+    for row, is_length in zip(asked, constraint_lengths(tree.mechanism).tolist(), strict=True):
+        numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
+        residuals_of_targets.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
     return residuals_of_targets
 
 
@@ -168,7 +166,7 @@ def _way_of_axis(axis: Vector3, wanted: Vector3, across: Sequence[Vector3]) -> V
 
 
 def limited_coordinates(mech: Mechanism) -> dict[int, int]:
-    """The velocity coordinates that are rates of a coordinate of q, and that coordinate: those that limits hold."""
+    """Velocity index -> position index of the coordinates that limits apply to: those whose rate is an entry of v."""
     indices: dict[int, int] = {}
     for body in mech.bodies:
         if not body.mimic and body.kind.rates_are_velocities:
@@ -235,7 +233,7 @@ def inverse_kinematics_step(
 
 
 def _largest(squares: Sequence[Scalar]) -> Scalar:
-    """The root of the largest of some squares; zero if there are none."""
+    """The root of the largest square; zero without squares."""
     if not squares:
         return 0.0
     largest = squares[0]
@@ -245,9 +243,9 @@ def _largest(squares: Sequence[Scalar]) -> Scalar:
 
 
 def _pulled(way: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
-    """The part of the way to the posture that a step takes: little of it far from the targets, which come first, no
-    more than linear models are good for, and less where steps lead away from the targets again and again: the curvature
-    of what targets allow is not in the model."""
+    """The part of the posture step to take: small far from the targets, bounded by the range of the linear model, and
+    smaller after steps that repeatedly increased the target error through curvature.
+    """
     length = sqrt(dot(way, way) + 1e-30)
     share = 1.0 / (boost * (1.0 + TARGETS_FIRST * cost))
     share = share * select(FARTHEST < length, FARTHEST / select(FARTHEST < length, length, 2.0), 1.0)
@@ -255,7 +253,7 @@ def _pulled(way: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
 
 
 def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
-    """The factor of mu: larger where the cost has grown, less where it has not; once if there was none before."""
+    """Factor of mu: larger after an increase of the cost, smaller after a decrease."""
     less = select(before < 2.0, 1.0, 0.5 * before)
     return select(cost_before > 0.0, select(cost_before + NOISE < cost, RAISE * before, less), 1.0)
 

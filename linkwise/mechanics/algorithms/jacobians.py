@@ -146,8 +146,9 @@ class Observer:
         return seen
 
     def relative(self, added: Mapping[int, Motion]) -> dict[int, Motion]:
-        """W of every link on the way, from what the joints that move add to it: summed from the world outward for an
-        observer at rest, from the frame inward for one that moves with it."""
+        """W of every link on the path from the motions that its joints add: summed from the world outward for an
+        observer at rest, from the frame inward for a moving one.
+        """
         outward, inward = {}, {}
         total = NO_MOTION
         for i in self.poses:
@@ -161,8 +162,9 @@ class Observer:
         return {i: Motion(turns[i].angular, shifts[i].linear) for i in self.poses}
 
     def matrix(self, columns: Columns) -> Matrix:
-        """(6, nv) from the columns of joints on the way; the others have none, and columns of
-        mimic joints are those of the joints they mimic."""
+        """(6, nv) from the columns of joints on the path. Other columns are zero; columns of mimic joints are added to
+        those of their leaders.
+        """
         flat = [
             column.flat()
             for i, kinematics in enumerate(self.at.joint_kinematics)

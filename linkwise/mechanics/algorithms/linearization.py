@@ -1,4 +1,4 @@
-"""What the linearization of closed mechanisms differentiates (spencer2004 Section 4.4, Appendix B)."""
+"""Functions whose derivatives linearise mechanisms with loops (spencer2004 Section 4.4, Appendix B)."""
 
 from __future__ import annotations
 

@@ -35,11 +35,11 @@ from ..recursions.tree import AsAsked, Configuration, Tree
 from ..scalar import Scalar
 from . import constrained_rates
 from . import expressions as ex
-from .algorithm import SOLVES_WITH_MULTIPLIERS, algorithm, expressed
+from .algorithm import SOLVES_TREE, SOLVES_WITH_MULTIPLIERS, Algorithm, algorithm, expressed, register
 from .constrained_rates import Names
 from .contact_dynamics import HELD, MotionOfMomenta
 from .momenta_by_pairs import FlowByPairs
-from .momentum_flows import Flow, FlowByElimination, FlowOfMomenta, FlowWithinConstraints
+from .momentum_flows import FlowByElimination, FlowOfMomenta, FlowWithinConstraints
 
 REASON = "products of velocities and momenta, which no operator is linear in"
 
@@ -63,50 +63,38 @@ def _joint_momenta(mechanism: Mechanism) -> Expression:
 
 def velocities_of_tree(
     mechanism: Mechanism, form: str, units: ConstraintUnits | None = None, active: bool = False
-) -> Expression | None:
-    """v = M^-1 p: the filter and the smoother, or by the mass matrix, factored as it stands; None with constraints."""
-    if mechanism.loops or active:
-        return None
+) -> Expression:
+    """v = M^-1 p: the filter and the smoother, or by the mass matrix, factored as it stands."""
     if form in (ELIMINATION, PAIRS) and not mechanism.coordinates.mimic_joints:
         return Factored(ex.H @ ex.phi @ ex.M @ ex.phi.T @ ex.H.T + ex.R) @ ex.joint_vector("p")
     return ex.MASS_MATRIX_INVERSE @ ex.coordinate_vector("p")
+
+
+OPTIONS = ("form", "units")
+register(Algorithm("momentum_velocities", ("q", "p"), "v", None, OPTIONS, velocities_of_tree, requires=SOLVES_TREE))
 
 
 @algorithm(
     ("q", "p"),
     "v",
     name="momentum_velocities",
-    options=("form", "units"),
-    expression=velocities_of_tree,
+    within_constraints=True,
+    options=("units",),
     reason=HELD,
     requires=SOLVES_WITH_MULTIPLIERS,
     ports=("active",),
 )
-def velocities(tree: Tree, q, p, active=None, *, form: str, units: ConstraintUnits) -> list[Scalar]:
+def velocities(tree: Tree, q, p, active=None, *, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): v of p under constraints."""
     return MotionOfMomenta(tree, q, p, active, units).velocities
-
-
-def flow_of_momenta(
-    tree: Tree,
-    q: Sequence[Scalar],
-    p: Sequence[Scalar],
-    form: str,
-    units: ConstraintUnits,
-    active: Sequence[Scalar] | None = None,
-) -> Flow:
-    """The motion with momenta p."""
-    if tree.mechanism.loops:
-        return FlowWithinConstraints(tree, q, MotionOfMomenta(tree, q, p, active, units).velocities, active, units, p)
-    return flow_of_tree(tree, q, p, form)
 
 
 def flow_of_tree(
     tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar], form: str
 ) -> FlowOfMomenta | FlowByElimination | FlowByPairs:
-    """The motion of a tree with momenta p.  Where joints mimic others the mass matrix has no factors that take one
-    joint at a time; where links do not rotate in one plane (any more, with poses that are inputs) other forms take the
-    place of those that need it."""
+    """The motion of a tree with momenta p, in the requested form. Mimic joints require elimination; forms for planar
+    mechanisms are replaced if links no longer rotate in one plane, as with poses that are inputs.
+    """
     if form not in FORMS:
         raise ValueError(f"unknown form {form!r}: known: {', '.join(FORMS)}")
     if form in IN_A_PLANE and not rotates_in_a_plane(tree):
@@ -133,31 +121,68 @@ def _is_solid_in_its_plane(mechanism: Mechanism) -> bool:
     ("q", "p", "tau"),
     ("p_rate", "v"),
     name="momentum_motion",
-    options=("form", "units"),
+    options=("form",),
     reason=REASON,
-    requires=SOLVES_WITH_MULTIPLIERS,
-    ports=("active", "wrenches"),
+    requires=SOLVES_TREE,
+    ports=("wrenches",),
     sweeps=True,
 )
-def motion(
-    tree: Tree, q, p, tau, wrenches=None, active=None, *, form: str, units: ConstraintUnits
-) -> tuple[list[Scalar], list[Scalar]]:
+def motion(tree: Tree, q, p, tau, wrenches=None, *, form: str) -> tuple[list[Scalar], list[Scalar]]:
     """(nv,) and (nv,): dp/dt and v, all that an integrator of (q, p) needs."""
-    flow = flow_of_momenta(tree, q, p, form, units, active)
+    flow = flow_of_tree(tree, q, p, form)
     return flow.rates(tau, wrenches), flow.velocities
+
+
+@algorithm(
+    ("q", "p", "tau"),
+    ("p_rate", "v"),
+    name="momentum_motion",
+    within_constraints=True,
+    options=("units",),
+    reason=HELD,
+    requires=SOLVES_WITH_MULTIPLIERS,
+    ports=("active", "wrenches"),
+)
+def motion_within_constraints(
+    tree: Tree, q, p, tau, wrenches=None, active=None, *, units: ConstraintUnits
+) -> tuple[list[Scalar], list[Scalar]]:
+    """dp/dt and v under constraints."""
+    v = MotionOfMomenta(tree, q, p, active, units).velocities
+    return FlowWithinConstraints(tree, q, v, active, units, p).rates(tau, wrenches), v
 
 
 @algorithm(
     ("q", "p", "tau"),
     ("p_rate", "v", "nu"),
     name="momentum_motion_and_total_rates",
-    options=("normalized", "form", "units", "fronts", "independent_velocities"),
+    options=("normalized", "form"),
     reason=REASON,
-    requires=SOLVES_WITH_MULTIPLIERS,
+    requires=SOLVES_TREE,
     ports=("wrenches",),
     sweeps=True,
 )
 def motion_and_total_rates(
+    tree: Tree, q, p, tau, wrenches=None, *, normalized: bool = True, form: str
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """dp/dt, v, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way."""
+    joints = tree.original.bodies
+    if form in (ELIMINATION, PAIRS) and any(body.nv > 1 for body in joints):
+        form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number
+    flow = flow_of_tree(tree, q, p, form)
+    return flow.rates(tau, wrenches), flow.velocities, flow.total_rates(normalized)
+
+
+@algorithm(
+    ("q", "p", "tau"),
+    ("p_rate", "v", "nu"),
+    name="momentum_motion_and_total_rates",
+    within_constraints=True,
+    options=("normalized", "units", "fronts", "independent_velocities"),
+    reason=HELD,
+    requires=SOLVES_WITH_MULTIPLIERS,
+    ports=("wrenches",),
+)
+def motion_and_quasi_velocities(
     tree: Tree,
     q,
     p,
@@ -165,21 +190,11 @@ def motion_and_total_rates(
     wrenches=None,
     *,
     normalized: bool = True,
-    form: str,
     units: ConstraintUnits,
     fronts: Fronts,
     independent_velocities: Names = None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """dp/dt, v, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way; (p,) of
-    quasi-velocities under constraints."""
-    if tree.mechanism.loops:
-        changes, v = motion(tree, q, p, tau, wrenches, form=form, units=units)
-        nu = constrained_rates.rates(
-            tree, q, v, normalized, fronts=fronts, independent_velocities=independent_velocities
-        )
-        return changes, v, nu
-    joints = tree.original.bodies
-    if form in (ELIMINATION, PAIRS) and any(body.nv > 1 for body in joints):
-        form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number
-    flow = flow_of_tree(tree, q, p, form)
-    return flow.rates(tau, wrenches), flow.velocities, flow.total_rates(normalized)
+    """dp/dt, v, and (p,): the quasi-velocities nu, or xi, under constraints."""
+    changes, v = motion_within_constraints(tree, q, p, tau, wrenches, units=units)
+    nu = constrained_rates.rates(tree, q, v, normalized, fronts=fronts, independent_velocities=independent_velocities)
+    return changes, v, nu

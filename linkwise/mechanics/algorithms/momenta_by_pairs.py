@@ -23,8 +23,9 @@ from .momentum_flows import Flow, FromLastToFirst
 
 
 class FlowByPairs(Flow):
-    """From p, of a tree that ``rotates_in_a_plane``.  Velocities do not depend on the angles of the first joints, whose
-    sines and cosines come after them: the machine computes these while it divides."""
+    """Motion from p, for a tree that ``rotates_in_a_plane``. Velocities do not depend on the first joint angles, so
+    that sines and cosines are computed during divisions.
+    """
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar]):
         if isinstance(tree.links, LinksOfClasses):

@@ -28,8 +28,9 @@ from .contact_dynamics import HeldMotion
 
 
 class Moving(NamedTuple):
-    """A link on the move, in its own axes: its velocity V+ behind the joint and V before it, the joint's own rates, and
-    the upward acceleration of the ground that stands for gravity."""
+    """Motion of a link, in its own axes: velocity V+ beyond the joint and V before it, joint rates, and the upward
+    acceleration of the ground that replaces gravity.
+    """
 
     behind: Motion
     velocity: Motion
@@ -86,7 +87,7 @@ class Flow(ABC):
 
 
 class FlowOfLinks(Flow):
-    """The velocities of its links, and the momenta that joints carry."""
+    """Velocities of the links, and the momenta transmitted by joints."""
 
     moving: list[Moving]
 
@@ -182,12 +183,13 @@ class FlowOfLinks(Flow):
 
     @abstractmethod
     def _joint_rates(self, i: int, behind: Motion) -> list[Scalar]:
-        """v of joint i; ``behind`` is the velocity that its link would have with v zero."""
+        """v of joint i; ``behind`` is the link's velocity for v = 0."""
 
 
 def _is_planar(at: Configuration) -> bool:
-    """Whether links rotate about parallel axes alone, and gravity is across them: moments of weights then have one
-    component, which no rotation changes, where first moments have two."""
+    """Whether all links rotate about parallel axes perpendicular to gravity: the moment of a weight then has one
+    component, which no rotation changes.
+    """
 
     def stays(link: Link, kinematics: JointKinematics) -> bool:
         if link.parent < 0:
@@ -319,8 +321,9 @@ class FromLastToFirst:
 
 
 class FlowByElimination(FlowOfVelocities):
-    """From p, by the mass matrix, factored from the last coordinate to the first: for joints of one degree of freedom
-    that mimic no others its factors are the paper's."""
+    """Motion from p by factorising the mass matrix from the last coordinate to the first. For joints with one degree
+    of freedom and without mimic joints the factors are those of the paper.
+    """
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], p: Sequence[Scalar]):
         self._variables, self._solved = list(p), FromLastToFirst(apply(ex.MASS_MATRIX, tree, q), p)

@@ -47,7 +47,7 @@ class Resisted(Configuration):
         self._resistances = resistances
 
     def articulated(self, i: int) -> ArticulatedInertia:
-        """P of link i, its resistance and those beyond it included."""
+        """Articulated inertia P of link i, including resistances."""
         if i not in self._inertias:
             inertia = super().articulated(i)
             self._inertias[i] = inertia + self._resistances[i] if i in self._resistances else inertia

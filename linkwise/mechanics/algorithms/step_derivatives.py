@@ -74,7 +74,9 @@ class _Motion:
     def kicks(
         self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same of ``Joint.kick_bias`` more: [angular, linear] of joints that transport linear velocities."""
+        """Accelerations plus ``Joint.kick_bias``, with their changes: [angular, linear] for joints that transport
+        linear velocities.
+        """
         a, d_a = self.accelerations(q, v, d_q, d_v)
         for kind, at in self.free:
             angular, linear = _parts(kind, v[at])
@@ -128,7 +130,7 @@ class _Motion:
 
 
 class _Turn(NamedTuple):
-    """What a step does to a joint that turns freely: where its velocities are, ad_u and F of the step along u."""
+    """Data of a step of a freely rotating joint: its slice of v, ad_u, and F of the step along u."""
 
     at: slice
     ad: np.ndarray
@@ -141,8 +143,9 @@ def _turns(motion: _Motion, u: np.ndarray) -> list[_Turn]:
 
 
 class _Stage(NamedTuple):
-    """A stage of a method of Runge and Kutta: the step u to it, what that does to joints that turn freely, the velocity
-    there, and the accelerations."""
+    """One Runge-Kutta stage: the step u to it, the turn of freely rotating joints, its velocity and its
+    accelerations.
+    """
 
     u: np.ndarray
     turns: list[_Turn]
@@ -182,9 +185,9 @@ def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarr
 
 
 class _Backwards:
-    """One stage, backwards, for a row of the result: what the end of the step feels of q, v and tau at its start, by
-    all later stages; of the step's u and its velocity, which goes to all stages by their weights; of the rates and,
-    negative, of the slopes of each stage, by later stages; and the length of the step."""
+    """One stage of the backward pass for a row of the result: cotangents of q, v and tau at the start, of the step u
+    and its velocity, of the rates and (negative) slopes of each stage, and of the step length.
+    """
 
     def __init__(self, method: Tableau, motion: _Motion, stages: Sequence[_Stage], number: int):
         self.method, self.motion, self.stages, self.number = method, motion, stages, number
@@ -309,8 +312,9 @@ def _ends(kind: Joint, ad: np.ndarray) -> np.ndarray:
 
 
 def _rotations(kind: Joint) -> float:
-    """How many eigenvalues of ad are the angle of the step times i, plus or minus: 2 for spherical joints, 4 for
-    floating ones."""
+    """Number of eigenvalues of ad equal to plus or minus i times the step's angle: 2 for spherical joints, 4 for
+    floating ones.
+    """
     u = np.linspace(1.0, 2.0, kind.nv)
     ad = _adjoint(kind, u).astype(float)
     return float(np.count_nonzero(np.abs(np.linalg.eigvals(ad)) > 1e-6))

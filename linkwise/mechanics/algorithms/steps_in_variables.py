@@ -72,7 +72,7 @@ class Partitioned:
 
     @property
     def evaluations(self) -> int:
-        """How often a step asks for rates."""
+        """Number of rate evaluations per step."""
         return self.iterations * len(self.weights)
 
     @property
@@ -83,8 +83,9 @@ class Partitioned:
     def advance(
         self, q: np.ndarray, p: np.ndarray, h: Any, first: tuple[np.ndarray, np.ndarray], rates: Slopes
     ) -> tuple[np.ndarray, np.ndarray]:
-        """q and p after a step of h; ``rates(c, q, p)`` are their rates after the part c of it, ``first`` those at its
-        start."""
+        """q and p after a step h; ``rates(c, q, p)`` are their rates at the fraction c, ``first`` those at
+        the start.
+        """
         of_q, of_p = ([x] * len(self.weights) for x in first)
         for _ in range(self.iterations):
             for i, (at_q, at_p) in enumerate(zip(self.positions, self.momenta, strict=True)):
@@ -257,8 +258,7 @@ class StepInVariables:
     def advanced_from(
         self, start: Flow, q: Sequence[Scalar], dt: Any, more: Sequence[Scalar] = ()
     ) -> tuple[Vector, Vector, Vector]:
-        """q, the variables and ``more`` after dt: the step has no configuration to look at besides those of its
-        stages."""
+        """q, the variables and ``more`` after dt; no configuration is evaluated except at the stages."""
         h, x = scalars([dt.item() if hasattr(dt, "item") else dt]), scalars([*start.variables, *more])
         if isinstance(self.method, Partitioned):
             reached, x = self._partitioned(self.method, start, list(q), x, h)
@@ -275,7 +275,7 @@ class StepInVariables:
         return flow.velocities, [*flow.rates(tau, wrenches), *changes]
 
     def _split(self, method: Splitting, first: Flow, q: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
-        """x and positions in turn, the latter with the velocities that x stands for."""
+        """x and positions advanced in turn, the positions with the velocities of x."""
         tree, n, start = self.tree, self.tree.mechanism.nv, x
 
         def kick(_: float, at: Vector, x: np.ndarray) -> np.ndarray:

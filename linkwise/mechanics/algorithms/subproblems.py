@@ -41,8 +41,9 @@ class AxisRotation(NamedTuple):
 
 
 class Rotations(NamedTuple):
-    """Two rotations that solve a subproblem, equal where there is but one; they exist where ``room``, the square of the
-    sine of half the angle between them, is not negative."""
+    """Two solutions of a subproblem, equal if there is only one. They exist if ``room``, the squared sine of half the
+    angle between them, is not negative.
+    """
 
     both: tuple[AxisRotation, AxisRotation]
     room: Scalar

@@ -112,7 +112,7 @@ def forward_dynamics(
     pushed = [None if wrenches is None else from_user(at, FORCE, i, wrenches[i]) for i in range(len(links))]
 
     def filtered(i: int, outer: list[Force]) -> tuple[list[Any], Force]:
-        """The innovations of joint i, and the force on its parent, as functions of the parent's angular velocity."""
+        """The innovations of joint i and the force on its parent, as functions of the parent's angular velocity."""
         total = gyroscopic_force(links[i].inertia, unknown)
         for force in outer:
             total = total + force

@@ -14,7 +14,7 @@ NOWHERE = 1e-120  # square metres: points that coincide have no direction from o
 
 @dataclass(frozen=True)
 class Distance(Contact):
-    """The origin of ``pose_b`` is ``length`` away from that of ``pose_a``, in any direction: one constraint.
+    """The origins of ``pose_a`` and ``pose_b`` stay ``length`` apart: one constraint.
 
     A ``drive`` of the loop moves it: the distance is then the length, which may be 0, plus the drive's position.
     """

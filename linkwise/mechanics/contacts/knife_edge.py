@@ -1,4 +1,4 @@
-"""Knife edge: a blade that moves along its own direction only, as skates and sledge runners do."""
+"""Knife edge: a blade that moves only along its own direction, like skates and sledge runners."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ class Contact(LoopKind):
         CONTACTS[cls.kind_name()] = cls
 
 
-def positive_length(what: str, length: float) -> float:
-    """``length`` as a positive float, or a ValueError that says what is wrong with it."""
+def positive_length(label: str, length: float) -> float:
+    """``length`` as a positive float; raises ValueError otherwise."""
     try:
         value = float(length)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be a number of metres, got {length!r}") from None
+        raise ValueError(f"{label} must be a number of metres, got {length!r}") from None
     if not (math.isfinite(value) and value > 0.0):
-        raise ValueError(f"{what} must be positive and finite, got {value:g}")
+        raise ValueError(f"{label} must be positive and finite, got {value:g}")
     return value

@@ -1,2 +1,3 @@
-"""What acts on a mechanism besides gravity: springs, dampers, stops, actuators, contact.  One law per file; ``law.py``
-is the one way by which all of them act."""
+"""Force elements besides gravity: springs, dampers, stops, actuators, contact. One law per file; ``law.py`` has their
+protocol.
+"""

@@ -34,7 +34,7 @@ Bounds = tuple[Scalar | None, Scalar | None]
 
 @dataclass(frozen=True)
 class Element(ForceLaw):
-    """Something that acts at one joint; numbers are for all its coordinates, or one each."""
+    """A force element at one joint; a number applies to all its coordinates, or one is given for each."""
 
     joint: str
 
@@ -47,13 +47,13 @@ class Element(ForceLaw):
 
     def at(self, mech: Mechanism) -> dict[str, list[float]]:
         """The numbers of this element, one per coordinate."""
-        found, body = {}, _body(mech, self.joint)
+        numbers, body = {}, _body(mech, self.joint)
         for name, (count, _) in self.fields.items():
             value = getattr(self, name)
             if value is None and name in self.optional:
                 value = self.default(name, mech)
-            found[name] = self.checked(name, value, getattr(body.kind, count)).tolist()
-        return found
+            numbers[name] = self.checked(name, value, getattr(body.kind, count)).tolist()
+        return numbers
 
     def default(self, name: str, mech: Mechanism) -> Any:
         """The number, or one per coordinate, of an ``optional`` field that is None."""
@@ -61,19 +61,19 @@ class Element(ForceLaw):
 
     def checked(self, name: str, value: Any, size: int) -> np.ndarray:
         """(size,): ``value`` of the field ``name``, one number for all coordinates or one each."""
-        what = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
+        label = f"the {name.replace('_', ' ')} of a {type(self).__name__.lower()} at joint {self.joint!r}"
         if np.asarray(value).dtype.kind not in "iuf":
-            raise MechanismError(f"{what} must be a number or several, not {value!r}")
-        numbers = np.array(checks.per_coordinate(what, value, size, finite=name not in INFINITE))
+            raise MechanismError(f"{label} must be a number or several, not {value!r}")
+        numbers = np.array(checks.per_coordinate(label, value, size, finite=name not in INFINITE))
         if self.fields[name][1] and (numbers < 0.0).any():
-            raise MechanismError(f"{what} must not be negative, got {value!r}")
+            raise MechanismError(f"{label} must not be negative, got {value!r}")
         return numbers
 
     # -- as a law -----------------------------------------------------------------------------------------------
 
     def numbers(self, mech: Mechanism) -> tuple[float, ...]:
-        found = self.at(mech)
-        return tuple(x for name in self.fields for x in found[name])
+        numbers = self.at(mech)
+        return tuple(x for name in self.fields for x in numbers[name])
 
     def structure(self, mech: Mechanism) -> Hashable:
         return type(self), self.joint
@@ -97,13 +97,13 @@ class Element(ForceLaw):
         if numbers is None:
             numbers = self.numbers(mech)
         ends = list(accumulate((getattr(kind, count) for count, _ in self.fields.values()), initial=0))
-        found = {name: list(numbers[ends[i] : ends[i + 1]]) for i, name in enumerate(self.fields)}
-        given = tree.numbers_that_act.get((self.varies, mech.body_index(self.joint)))
-        return found if given is None else self.varied(found, np.atleast_1d(given).tolist())
+        by_name = {name: list(numbers[ends[i] : ends[i + 1]]) for i, name in enumerate(self.fields)}
+        varying = tree.numbers_that_act.get((self.varies, mech.body_index(self.joint)))
+        return by_name if varying is None else self.varied(by_name, np.atleast_1d(varying).tolist())
 
-    def varied(self, numbers: dict[str, list[Scalar]], given: list[Scalar]) -> Numbers:
-        """The numbers with those that vary replaced by ``given``."""
-        return {**numbers, self.varies: given}
+    def varied(self, numbers: dict[str, list[Scalar]], values: list[Scalar]) -> Numbers:
+        """The parameters, with those that are inputs replaced by ``values``."""
+        return {**numbers, self.varies: values}
 
     @abstractmethod
     def push(self, at: Situation, numbers: Numbers) -> None:
@@ -115,9 +115,9 @@ class Element(ForceLaw):
 
     def add_diagonal(self, mech: Mechanism, matrix: np.ndarray, numbers: Sequence[float]) -> None:
         """Add numbers, one per velocity of the joint, to the diagonal of a matrix over all velocities."""
-        place = mech.coordinates.place(self.joint)
-        rows = np.arange(mech.nv)[place.v_index]
-        matrix[rows, rows] += place.ratio**2 * np.array(numbers)
+        entry = mech.coordinates.place(self.joint)
+        rows = np.arange(mech.nv)[entry.v_index]
+        matrix[rows, rows] += entry.ratio**2 * np.array(numbers)
 
 
 def _body(mech: Mechanism, joint: str) -> Body:
@@ -205,12 +205,12 @@ class Friction(Element):
         return friction_speeds(mech, _body(mech, self.joint))
 
     def at(self, mech: Mechanism) -> dict[str, list[float]]:
-        found = super().at(mech)
-        if min(found["speed"]) <= 0.0:
+        numbers = super().at(mech)
+        if min(numbers["speed"]) <= 0.0:
             raise MechanismError(
                 f"the speed of a friction at joint {self.joint!r} must be positive, got {self.speed!r}"
             )
-        return found
+        return numbers
 
     def structure(self, mech: Mechanism) -> Hashable:
         return *super().structure(mech), self.steepest  # type: ignore[misc]
@@ -225,10 +225,11 @@ class Friction(Element):
 
 
 def friction_speeds(mech: Mechanism, body: Body) -> tuple[float, ...]:
-    """Speeds of a joint, one per velocity coordinate, below which dry friction is smooth where nothing is said: 0.01
-    rad/s, or 0.01 of its length per second, for a mechanism of usual size (``Scales.step``)."""
-    own = scales(mech)
-    return tuple(FRICTION_SPEED * unit / (1000.0 * own.step) for unit in own.of_kind(body.kind, "v").tolist())
+    """Default speeds below which dry friction is smoothed, one per velocity coordinate: 0.01 rad/s, or 0.01 of the
+    mechanism's length per second, for a mechanism of usual size (``Scales.step``).
+    """
+    units = scales(mech)
+    return tuple(FRICTION_SPEED * unit / (1000.0 * units.step) for unit in units.of_kind(body.kind, "v").tolist())
 
 
 def friction_drag(friction: Scalar, speed: Scalar, rate: Scalar, steepest: float) -> Scalar:
@@ -276,8 +277,8 @@ class Stop(Element):
         return *super().structure(mech), *(x for name in INFINITE for x in self._finite(mech)[name])  # type: ignore[misc]
 
     def _finite(self, mech: Mechanism) -> dict[str, list[bool]]:
-        own = self.at(mech)
-        return {name: np.isfinite(own[name]).tolist() for name in INFINITE}
+        numbers = self.at(mech)
+        return {name: np.isfinite(numbers[name]).tolist() for name in INFINITE}
 
     def push(self, at: Situation, numbers: Numbers) -> None:
         rows = zip(at.positions(self.joint), at.velocities(self.joint), self._springs(at, numbers), strict=True)
@@ -290,18 +291,18 @@ class Stop(Element):
         return sum((spring.energy(x, bounds) for x, (spring, bounds) in rows), 0.0)
 
     def _springs(self, at: Situation, numbers: Numbers) -> list[tuple[StopSpring, Bounds]]:
-        """For every coordinate its spring and its bounds, None where there is none."""
-        finite, found = self._finite(at.tree.mechanism), []
+        """The spring and the bounds of every coordinate; None if unlimited."""
+        finite, springs = self._finite(at.tree.mechanism), []
         for k in range(len(numbers["lower"])):
-            own = {name: numbers[name][k] for name in self.fields}
-            own |= {name: math.inf for name in ("width", "knee") if not finite[name][k]}
-            lower, upper = (own[name] if finite[name][k] else None for name in ("lower", "upper"))
-            found.append((StopSpring(*(own[name] for name in StopSpring._fields)), (lower, upper)))
-        return found
+            spring = {name: numbers[name][k] for name in self.fields}
+            spring |= {name: math.inf for name in ("width", "knee") if not finite[name][k]}
+            lower, upper = (spring[name] if finite[name][k] else None for name in ("lower", "upper"))
+            springs.append((StopSpring(*(spring[name] for name in StopSpring._fields)), (lower, upper)))
+        return springs
 
 
 def excess(x: Scalar, bounds: Bounds) -> Scalar:
-    """How far x is beyond its bounds, negative below the lower one, zero between them.  NaN stays NaN."""
+    """Distance of x beyond its bounds, negative below the lower one, zero within. NaN is preserved."""
     lower, upper = bounds
     nearest = x if upper is None else select(upper < x, upper, x)
     return x - (nearest if lower is None else select(x < lower, lower, nearest))
@@ -316,8 +317,8 @@ class StopSpring(NamedTuple):
     knee: Scalar
 
     def response(self, x: Scalar, rate: Scalar, bounds: Bounds, step: Scalar | None) -> tuple[Scalar, Scalar]:
-        """The force, and its slope by the rate with the sign changed, not negative.  One law for both sides, of which x
-        is beyond one at most.
+        """The force and its slope by the rate with the sign changed, not negative. One law serves both bounds, since x
+        exceeds at most one.
 
         With a ``step`` the spring is at the depth that is reached by its end.  Whether the stop pushes is decided at
         the start of the step: what leaves is held until it has left, as it would otherwise be pressed in again by the
@@ -350,15 +351,16 @@ class StopSpring(NamedTuple):
         return select(ratio < 1.0, 1.0, ratio)
 
     def _slope(self, depth: Scalar) -> Scalar:
-        """That of ``_bent``, as far as what comes out goes in a step."""
+        """Slope of ``_bent``, limited to the depth that a step can leave."""
         if is_unbounded(self.knee):
             return 1.0
         return select((1.0 - 1.0 / RETURN_STEPS) * depth < self.knee, 1.0, SOFTER)
 
     def _arrested(self, depth: Scalar, inwards: Scalar, step: Scalar, damped: Scalar) -> Scalar:
-        """The damping, in units of the stiffness, with which what would be this deep by the end of a step reaches the
-        bound by then: of the inertia m for which the stop is critically damped, m = stiffness (damping width / 2)^2.
-        It is at most that of the stop beyond the bound."""
+        """Damping per stiffness that brings a depth reached at the end of a step back to the bound in that step, for
+        the inertia m = stiffness (damping width / 2)^2 at which the stop is critically damped. At most the stop's
+        own damping.
+        """
         time = step if is_unbounded(self.width) else 0.5 * self.damping * self.width
         most, missing = damped + step, positive(step * inwards - depth)  # rounded, it may be below zero
         part = time * time * depth
@@ -366,7 +368,7 @@ class StopSpring(NamedTuple):
 
     @property
     def _none(self) -> Scalar:
-        """Square of a depth that is none."""
+        """Square of a depth that counts as zero."""
         return NOTHING if is_unbounded(self.width) else (TINY * self.width) * (TINY * self.width)
 
     def energy(self, x: Scalar, bounds: Bounds) -> Scalar:
@@ -379,7 +381,7 @@ class StopSpring(NamedTuple):
         return 0.5 * self.stiffness * (first * (2.0 * depth - first) + SOFTER * depth * depth)
 
     def _bent(self, depth: Scalar) -> Scalar:
-        """What the stiffness is a factor of: the depth up to the knee, and a little of all of it."""
+        """Depth up to the knee plus a small fraction of the full depth; the spring force is stiffness times this."""
         return depth if is_unbounded(self.knee) else within(depth, self.knee) + SOFTER * depth
 
 
@@ -403,10 +405,10 @@ def within(x: Scalar, most: Scalar) -> Scalar:
 
 
 def at_least(x: Scalar, low: Scalar) -> Scalar:
-    """x, or ``low`` where x is not above it: there derivatives are zero.  NaN, neither above nor below, stays NaN."""
+    """max(x, low); the derivative is zero at the bound. NaN is preserved."""
     return select(low < x, x, select(x < low + 1.0, low, x))
 
 
 def at_most(x: Scalar, high: Scalar) -> Scalar:
-    """x, or ``high`` where x is not below it: there derivatives are zero.  NaN, neither above nor below, stays NaN."""
+    """min(x, high); the derivative is zero at the bound. NaN is preserved."""
     return select(x < high, x, select(high - 1.0 < x, high, x))

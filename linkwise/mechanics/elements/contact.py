@@ -14,8 +14,9 @@ from .law import ForceLaw, Situation
 
 @dataclass(frozen=True)
 class CompliantContact(ForceLaw):
-    """All contacts together; shapes are those of the mechanism.  ``explicit_step``: as ``of_mechanism.acting_on``, and
-    pairs as such steps take them (``ContactPair.softened``)."""
+    """All compliant contacts between the mechanism's shapes. ``explicit_step``: as for ``of_mechanism.acting_on``;
+    pairs are softened to it (``ContactPair.softened``).
+    """
 
     pairs: tuple[ContactPair, ...]
     explicit_step: float | None = None
@@ -31,7 +32,7 @@ class CompliantContact(ForceLaw):
         return ()
 
     def corrects_steps(self, mech: Mechanism) -> bool:
-        """Whether some touch the ground: which of them push, and how much they rub, follows from the end of a step."""
+        """Whether contacts with the ground exist: their normal and friction forces depend on the end of a step."""
         return any(is_implicit(mech, pair) for pair in self.pairs)
 
     def energy(self, at: Situation) -> Scalar:

@@ -65,8 +65,8 @@ def box_forces(part: FluidForce, spin: Vector3, velocity: Vector3) -> tuple[Vect
     stokes = (-math.pi * diameter**3 * part.viscosity, -3.0 * math.pi * diameter * part.viscosity)
     moments, forces = [], []
     for i in range(3):
-        side, one, other = part.size[i], part.size[i - 1], part.size[i - 2]
-        about, along = rho * side * (one**4 + other**4) / 64.0, 0.5 * rho * one * other
+        side, width, other = part.size[i], part.size[i - 1], part.size[i - 2]
+        about, along = rho * side * (width**4 + other**4) / 64.0, 0.5 * rho * width * other
         moments.append(spin[i] * (stokes[0] - about * _size(spin[i])))
         forces.append(velocity[i] * (stokes[1] - along * _size(velocity[i])))
     return Vector3(*moments), Vector3(*forces)
@@ -103,7 +103,7 @@ class Ellipsoid:
             math.pi * longest * middle,
             tuple(part.density * m for m in mass),
             tuple(part.density * m for m in inertia),
-            tuple(angular * own + slender * (most - own) for own in about),
+            tuple(angular * radius + slender * (most - radius) for radius in about),
         )
 
     def forces(self, spin: Vector3, velocity: Vector3) -> tuple[Vector3, Vector3]:
@@ -142,8 +142,8 @@ def added_mass(radii: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, 
     mass = tuple(float(volume * x / max(LEAST, 2.0 - x)) for x in k)
     inertia = []
     for i in range(3):
-        one, other, k_one, k_other = squares[i - 2], squares[i - 1], k[i - 2], k[i - 1]
-        difference, total = one - other, one + other
+        first, other, k_one, k_other = squares[i - 2], squares[i - 1], k[i - 2], k[i - 1]
+        difference, total = first - other, first + other
         below = max(LEAST, abs(2.0 * difference + total * (k_one - k_other)))
         inertia.append(float(volume / 5.0 * difference**2 * abs(k_other - k_one) / below))
     return mass, tuple(inertia)

@@ -37,8 +37,7 @@ from ..spatial.three import ZERO
 
 
 class Implicitly(NamedTuple):
-    """That forces are to be those of the end of a step: its length, and the velocities there as far as they are
-    known."""
+    """Request for forces at the end of a step: its length and the velocities there as far as they are estimated."""
 
     step: Scalar
     reached: Sequence[Scalar] | None = None
@@ -67,15 +66,19 @@ class Situation:
     # -- what a law sees ----------------------------------------------------------------------------------------
 
     def positions(self, joint: str) -> list[Scalar]:
-        """The joint's own coordinates; those of a mimic joint follow from the joint that it mimics."""
-        place = self.tree.mechanism.coordinates.place(joint)
-        own = self.q[place.q_index]
-        return own if (place.ratio, place.offset) == (1.0, 0.0) else [x * place.ratio + place.offset for x in own]
+        """The joint's own coordinates; those of a mimic joint follow from its leader."""
+        entry = self.tree.mechanism.coordinates.place(joint)
+        coordinates = self.q[entry.q_index]
+        return (
+            coordinates
+            if (entry.ratio, entry.offset) == (1.0, 0.0)
+            else [x * entry.ratio + entry.offset for x in coordinates]
+        )
 
     def velocities(self, joint: str) -> list[Scalar]:
         """The joint's own velocities."""
-        place = self.tree.mechanism.coordinates.place(joint)
-        return [x * place.ratio for x in self.v[place.v_index]]
+        entry = self.tree.mechanism.coordinates.place(joint)
+        return [x * entry.ratio for x in self.v[entry.v_index]]
 
     def pose(self, frame: str) -> Pose:
         """Rotation and position in the world of a link or frame."""
@@ -102,27 +105,31 @@ class Situation:
     # -- what a law adds ----------------------------------------------------------------------------------------
 
     def push_joint(self, joint: str, forces: Sequence[Scalar]) -> None:
-        """Forces on the joint's own velocity coordinates; those of a mimic joint reach the joint that it mimics."""
-        place = self.tree.mechanism.coordinates.place(joint)
-        for k, force in zip(range(self.tree.mechanism.nv)[place.v_index], forces, strict=True):
-            self._at_joints[k] = self._at_joints[k] + force * place.ratio
+        """Add forces on the joint's own velocity coordinates; forces on a mimic joint act on its leader."""
+        entry = self.tree.mechanism.coordinates.place(joint)
+        for k, force in zip(range(self.tree.mechanism.nv)[entry.v_index], forces, strict=True):
+            self._at_joints[k] = self._at_joints[k] + force * entry.ratio
 
     def push_frame(self, frame: str, wrench: Force) -> None:
-        """A wrench [moment; force] on a link or frame, along its own axes, at its origin.  The ground takes any."""
-        place = self.tree.mechanism.frame(frame)
-        if place.body >= 0:
-            way = Transform.from_pose(Matrix3.from_rows(place.rotation.tolist()), Vector3(*place.position.tolist()))
-            own = way.force_back(wrench)
-            known = self._on_links.get(place.body)
-            self._on_links[place.body] = own if known is None else known + own
+        """Add a wrench [moment; force] on a link or frame, along its own axes at its origin; wrenches on the ground
+        are ignored.
+        """
+        placement = self.tree.mechanism.frame(frame)
+        if placement.body >= 0:
+            way = Transform.from_pose(
+                Matrix3.from_rows(placement.rotation.tolist()), Vector3(*placement.position.tolist())
+            )
+            pushed = way.force_back(wrench)
+            known = self._on_links.get(placement.body)
+            self._on_links[placement.body] = pushed if known is None else known + pushed
 
     def resist(self, link: int, resistance: ArticulatedInertia) -> None:
-        """By how much a wrench on a link falls off with its acceleration, along its own axes, at its origin."""
+        """Add the decrease of a link's wrench per unit of its acceleration, along its own axes at its origin."""
         known = self.resistances.links.get(link)
         self.resistances.links[link] = resistance if known is None else known + resistance
 
     def resist_joint(self, joint: str, slopes: Sequence[Scalar]) -> None:
-        """By how much forces at a joint fall off with its own velocities, not negative; nothing if steps are explicit.
+        """Add the decrease of joint forces per unit of joint velocity, not negative; ignored in explicit steps.
 
         What it falls off with velocities of other joints may be counted as its own: steps stay of their order with any
         resistance, and are stable with one that is not too small."""
@@ -160,20 +167,22 @@ class ForceLaw(ABC):
 
     @abstractmethod
     def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
-        """Add its forces to the situation; returns the rates of its activation.  Laws with ``numbers`` take them as a
-        last argument."""
+        """Add the law's forces to the situation and return the rates of its activation states. Laws with ``numbers``
+        take them as the last argument.
+        """
 
     def corrects_steps(self, mech: Mechanism) -> bool:
-        """Whether its forces in an implicit step depend on the velocities that a first solution reaches."""
+        """Whether forces in an implicit step depend on the velocities of a first solution."""
         return False
 
     def energy(self, at: Situation) -> Scalar:
-        """Potential energy, if its forces derive from one; laws with ``numbers`` take them too."""
+        """Potential energy of conservative laws; laws with ``numbers`` take them too."""
         return 0.0
 
     def add_linear(self, mech: Mechanism, stiffness: np.ndarray, damping: np.ndarray) -> None:
-        """Add to these (nv, nv) by how much joint forces fall off with coordinates and velocities at most, where they
-        do so linearly: what the length of explicit steps depends on."""
+        """Add the largest linear stiffness and damping of joint forces to these (nv, nv) matrices: they limit the
+        length of explicit steps.
+        """
         return
 
     # Compiled code for single calls is shared by laws of one structure, which differ in their numbers only.
@@ -183,7 +192,7 @@ class ForceLaw(ABC):
         return ()
 
     def structure(self, mech: Mechanism) -> Hashable:
-        """All that compiled code depends on besides."""
+        """Everything besides the parameters that compiled code depends on."""
         return self
 
     def frames(self) -> tuple[str, ...]:
@@ -192,8 +201,9 @@ class ForceLaw(ABC):
 
 
 class Forces(NamedTuple):
-    """What laws add at one state: joint forces (nv,), wrenches (n_links, 6) in link frames or None, the rates of their
-    activations, and the resistances of joints and links (``resisted_dynamics.py``)."""
+    """Forces of all laws at one state: joint forces (nv,), wrenches (n_links, 6) in link frames or None, rates of
+    activations, and resistances of joints and links (``resisted_dynamics.py``).
+    """
 
     joint_forces: list[Scalar]
     wrenches: list[list[Scalar]] | None
@@ -203,7 +213,7 @@ class Forces(NamedTuple):
 
 @dataclass(frozen=True)
 class Acting:
-    """Laws that act together; their control inputs and activations follow each other in the order of the laws."""
+    """Force laws evaluated together; control inputs and activations are concatenated in the order of the laws."""
 
     laws: tuple[ForceLaw, ...] = ()
 
@@ -235,14 +245,14 @@ class Acting:
         numbers: Sequence[Scalar] | None = None,
         implicitly: Implicitly | None = None,
     ) -> Forces:
-        """What all laws add; ``numbers`` replace those of the laws, one after the other."""
+        """Forces of all laws; ``numbers`` replace their parameters, concatenated."""
         at, rates = Situation(tree, q, v, implicitly), list[Scalar]()
         ctrls = self._parts(ctrl, [law.n_ctrl for law in self.laws])
         activations = self._parts(activation, [law.n_activation for law in self.laws])
-        for law, own, own_ctrl, own_activation in zip(
+        for law, law_numbers, own_ctrl, own_activation in zip(
             self.laws, self._numbers(tree, numbers), ctrls, activations, strict=True
         ):
-            rates += law.act(at, own_ctrl, own_activation, *own)
+            rates += law.act(at, own_ctrl, own_activation, *law_numbers)
         return Forces(at.joint_forces, at.wrenches, rates, at.resistances)
 
     def joint_forces(
@@ -267,17 +277,17 @@ class Acting:
         """(): the potential energy of all laws."""
         at = Situation(tree, q, [0.0] * tree.mechanism.nv)
         total: Scalar = 0.0
-        for law, own in zip(self.laws, self._numbers(tree, numbers), strict=True):
-            total = total + law.energy(at, *own)
+        for law, law_numbers in zip(self.laws, self._numbers(tree, numbers), strict=True):
+            total = total + law.energy(at, *law_numbers)
         return total
 
     def _numbers(self, tree: Tree, numbers: Sequence[Scalar] | None) -> list[tuple[Sequence[Scalar], ...]]:
-        """For every law its numbers as a further argument, if it takes such."""
+        """The parameters of every law as a further argument, if it takes them."""
         if numbers is None:
             return [() for _ in self.laws]
         sizes = [len(law.numbers(tree.mechanism)) for law in self.laws]
-        return [(own,) if own else () for own in self._parts(numbers, sizes)]
+        return [(part,) if part else () for part in self._parts(numbers, sizes)]
 
     @staticmethod
-    def _parts(whole: Sequence[Scalar], sizes: Sequence[int]) -> list[list[Scalar]]:
-        return [list(whole[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    def _parts(numbers: Sequence[Scalar], sizes: Sequence[int]) -> list[list[Scalar]]:
+        return [list(numbers[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)]

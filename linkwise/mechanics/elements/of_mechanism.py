@@ -1,4 +1,4 @@
-"""Which laws act on a mechanism: those of its joints' own numbers and of its records, where they are switched on.
+"""The force laws of a mechanism: those of joints' own parameters and of its elements that are switched on.
 
 A new kind of record is one line in ``LAWS``.
 """
@@ -75,8 +75,9 @@ def passive_laws(mech: Mechanism, explicit_step: float | None) -> Iterator[Force
 def with_varying_numbers(
     mech: Mechanism, acting: Acting, varied: Iterable[tuple[str, int]], explicit_step: float | None
 ) -> Acting:
-    """The same laws, of which numbers differ from state to state (``Tree.numbers_that_act``): ("damping", body), ...,
-    ("contact_friction", pair).  There they act even if the mechanism's own are zero."""
+    """The laws with parameters that are inputs (``Tree.numbers_that_act``): ("damping", body), ...,
+    ("contact_friction", pair). These laws exist even if the mechanism's own parameter is zero.
+    """
     of_kind: dict[str, list[int]] = {}
     for kind, index in varied:
         of_kind.setdefault(kind, []).append(index)
@@ -85,12 +86,14 @@ def with_varying_numbers(
     most = _followed(mech, explicit_step) if "friction" in of_kind else {}
     for kind, bodies in of_kind.items():
         for body in (mech.bodies[i] for i in bodies):
-            own = [law for law in laws if isinstance(law, Element) and (law.varies, law.joint) == (kind, body.joint)]
+            varying = [
+                law for law in laws if isinstance(law, Element) and (law.varies, law.joint) == (kind, body.joint)
+            ]
             if kind == "friction":
-                laws = [law for law in laws if law not in own]
+                laws = [law for law in laws if law not in varying]
                 steepest = _steepest(mech, body, [math.inf] * body.kind.nv, most[body.joint])
                 laws.append(Friction(body.joint, 0.0, steepest=steepest))
-            elif not own:
+            elif not varying:
                 laws.append(Damper(body.joint, 0.0) if kind == "damping" else Spring(body.joint, 0.0, body.rest))
     return Acting(tuple(laws))
 
@@ -109,7 +112,7 @@ class Followed(NamedTuple):
 
     @classmethod
     def by(cls, inertia: float, explicit_step: float | None) -> Followed:
-        """What has this inertia in explicit steps."""
+        """Limits that explicit steps of this inertia can resolve."""
         if explicit_step is None:
             return cls()
         time = LIMIT_STEPS * explicit_step
@@ -117,38 +120,46 @@ class Followed(NamedTuple):
 
 
 def _followed(mech: Mechanism, explicit_step: float | None) -> dict[str, list[Followed]]:
-    """Joint -> what steps can follow at each of its coordinates, and at all joints together."""
+    """Joint -> limits of explicit steps at each of its coordinates, and with all joints together."""
     inertia = np.ones(mech.nv) if explicit_step is None else least_inertia(mech)
-    return {joint: [Followed.by(m, explicit_step) for m in own] for joint, own in _by_joint(mech, inertia).items()}
+    return {
+        joint: [Followed.by(m, explicit_step) for m in inertias] for joint, inertias in _by_joint(mech, inertia).items()
+    }
 
 
 def _steepest(
     mech: Mechanism, body: Body, friction: Iterable[float], most: Iterable[Followed]
 ) -> tuple[float, ...] | None:
-    """What bounds dry friction (``Friction.steepest``) of this size, None where steps follow all of it.  Rounded more
-    finely than stops are: below the speed at which it sets in friction is too low."""
+    """Bound of dry friction (``Friction.steepest``) of this size in explicit steps; None if steps resolve all of it.
+    Rounded more finely than stops, because friction is too low below its smoothing speed.
+    """
     units = _units(mech, body, "v")
     rows = zip(most, units, strict=True)
-    slopes = tuple(_rounded(one.damping**2, unit.damping**2, math.floor) ** 0.5 for one, unit in rows)
+    slopes = tuple(_rounded(row.damping**2, unit.damping**2, math.floor) ** 0.5 for row, unit in rows)
     speeds = friction_speeds(mech, body)
     return None if all(f / s <= slope for f, s, slope in zip(friction, speeds, slopes, strict=True)) else slopes
 
 
 def _efforts(mech: Mechanism, body: Body) -> list[float]:
-    """What presses a joint against its stops: its effort limits, or what its motors give at most; zero where neither is
-    known."""
-    motors = [one for one in mech.forces.actuators if one.transmission == "joint" and one.target == body.joint]
-    given = sum((abs(one.gear[0]) * _largest_force(one) for one in motors), 0.0)
-    known = (min(limit, given) if given else limit for limit in body.limits.effort)
+    """Force that can press a joint against its stops: effort limits, or the largest motor force; zero if neither is
+    known.
+    """
+    motors = [
+        actuator
+        for actuator in mech.forces.actuators
+        if actuator.transmission == "joint" and actuator.target == body.joint
+    ]
+    total = sum((abs(actuator.gear[0]) * _largest_force(actuator) for actuator in motors), 0.0)
+    known = (min(limit, total) if total else limit for limit in body.limits.effort)
     return [0.0 if math.isinf(effort) else effort for effort in known]
 
 
-def _largest_force(one: Actuator) -> float:
-    if one.force_range is not None:
-        return max(map(abs, one.force_range))
-    within = one.activation_range if one.has_activation else one.ctrl_range
-    plain = not any(one.bias) and not any(one.gain[1:])
-    return abs(one.gain[0]) * max(map(abs, within)) if plain and within is not None else math.inf
+def _largest_force(actuator: Actuator) -> float:
+    if actuator.force_range is not None:
+        return max(map(abs, actuator.force_range))
+    within = actuator.activation_range if actuator.has_activation else actuator.ctrl_range
+    plain = not any(actuator.bias) and not any(actuator.gain[1:])
+    return abs(actuator.gain[0]) * max(map(abs, within)) if plain and within is not None else math.inf
 
 
 class StopUnits(NamedTuple):
@@ -178,32 +189,32 @@ class StopUnits(NamedTuple):
 
 
 def _units(mech: Mechanism, body: Body, quantity: str) -> list[StopUnits]:
-    own, measures = scales(mech), body.kind.measures(quantity)
+    units, measures = scales(mech), body.kind.measures(quantity)
     return [
-        StopUnits(LENGTH if measure.of == LENGTH else ANGLE, unit, own.mass * own.length**2 / unit**2, own.step)
-        for measure, unit in zip(measures, own.of_kind(body.kind, quantity).tolist(), strict=True)
+        StopUnits(LENGTH if measure.of == LENGTH else ANGLE, unit, units.mass * units.length**2 / unit**2, units.step)
+        for measure, unit in zip(measures, units.of_kind(body.kind, quantity).tolist(), strict=True)
     ]
 
 
 def limit_depths(mech: Mechanism, body: Body) -> np.ndarray:
-    """(nq of the joint,): how deep it is pressed into its stops, at most, by its motors."""
+    """(nq of the joint,): largest depth to which its motors press it into its stops."""
     return np.array([unit.pressed for unit in _units(mech, body, "q")])
 
 
 def _stop(mech: Mechanism, body: Body, inertia: list[float], most: list[Followed]) -> Stop:
     limits, units = body.limits, _units(mech, body, "q")
     if limits.stiffness is not None:
-        own: tuple[Any, Any] = (limits.damping, math.inf)
+        shape: tuple[Any, Any] = (limits.damping, math.inf)
         if limits.damping is None:
             widths = tuple(LIMIT_WIDTH * unit.depth for unit in units)
-            own = (
+            shape = (
                 tuple(2.0 * LIMIT_TIME * unit.time / width for unit, width in zip(units, widths, strict=True)),
                 widths,
             )
-        return Stop(body.joint, limits.lower, limits.upper, limits.stiffness, *own)
+        return Stop(body.joint, limits.lower, limits.upper, limits.stiffness, *shape)
     rows = zip(inertia, _efforts(mech, body), units, most, strict=True)
     springs = [default_stop(*row) for row in rows]
-    numbers: dict[str, Any] = {name: [getattr(one, name) for one in springs] for name in StopSpring._fields}
+    numbers: dict[str, Any] = {name: [getattr(spring, name) for spring in springs] for name in StopSpring._fields}
     if limits.damping is not None:
         numbers |= {"damping": limits.damping, "width": math.inf}
     return Stop(body.joint, limits.lower, limits.upper, **{name: _hashable(x) for name, x in numbers.items()})
@@ -217,22 +228,22 @@ def default_stop(inertia: float, effort: float, unit: StopUnits, most: Followed)
     """A stop before what has this inertia, pressed by this effort.  It is softer from a force on that is far more than
     it should meet."""
     time, width = LIMIT_TIME * unit.time, LIMIT_WIDTH * unit.depth
-    own = _rounded(inertia / time**2, unit.stiffness)
-    stiffness = max(own, _rounded(effort / unit.pressed, unit.stiffness, math.ceil))
-    damping = 2.0 * time * math.sqrt(own * stiffness)  # critical
+    softest = _rounded(inertia / time**2, unit.stiffness)
+    stiffness = max(softest, _rounded(effort / unit.pressed, unit.stiffness, math.ceil))
+    damping = 2.0 * time * math.sqrt(softest * stiffness)  # critical
     stiffness = min(stiffness, _rounded(most.stiffness, unit.stiffness, math.floor))
     damping = min(damping, _rounded(most.damping, unit.damping, math.floor))
-    force = max(LIMIT_KNEE * unit.depth * own, _rounded(2.0 * effort, unit.force, math.ceil))
+    force = max(LIMIT_KNEE * unit.depth * softest, _rounded(2.0 * effort, unit.force, math.ceil))
     return StopSpring(stiffness, damping / (stiffness * width), width, force / stiffness)
 
 
 def _by_joint(mech: Mechanism, inertia: np.ndarray) -> dict[str, list[float]]:
-    """Joint -> what a force at each of its coordinates moves; of a mimic joint what the mimicked one does."""
-    found = {}
+    """Joint -> effective inertia at each of its coordinates; for a mimic joint that of its leader."""
+    inertias = {}
     for body in mech.bodies:
-        place = mech.coordinates.place(body.joint)
-        found[body.joint] = (inertia[place.v_index] / (place.ratio**2 or 1.0)).tolist()
-    return found
+        entry = mech.coordinates.place(body.joint)
+        inertias[body.joint] = (inertia[entry.v_index] / (entry.ratio**2 or 1.0)).tolist()
+    return inertias
 
 
 def effective_inertia(mech: Mechanism) -> np.ndarray:
@@ -242,8 +253,10 @@ def effective_inertia(mech: Mechanism) -> np.ndarray:
 
 
 def least_inertia(mech: Mechanism) -> np.ndarray:
-    """(nv,): 1 / sum over j of |(M^-1)_ij| sqrt(m_j / m_i) with m of ``effective_inertia``: forces that are small for
-    these at all joints together are so whatever their signs (Gershgorin, of M^-1 scaled to a diagonal of ones)."""
+    """(nv,): 1 / sum over j of |(M^-1)_ij| sqrt(m_j / m_i) with m of ``effective_inertia``. Forces at all joints that
+    are small relative to these are small whatever their signs (Gershgorin bound for M^-1 scaled to a unit
+    diagonal).
+    """
     inverse = np.abs(mobility(mech))
     scale = np.sqrt(_reciprocal(inverse.diagonal()))
     return scale**2 * _reciprocal(scale * (inverse @ scale))
@@ -255,11 +268,11 @@ def _reciprocal(x: np.ndarray) -> np.ndarray:
 
 
 def mobility(mech: Mechanism) -> np.ndarray:
-    """(nv, nv): the inverse of the mass matrix there, of what moves inertia."""
+    """(nv, nv): pseudo-inverse of the mass matrix in the initial configuration, without massless motions."""
     matrix = mass_matrix(build_tree(mech.spanning_tree), mech.initial.tolist())
-    whole = np.array(matrix, dtype=float).reshape(mech.nv, mech.nv)
-    scale = np.sqrt(np.maximum(whole.diagonal(), 1e-300))
-    return np.linalg.pinv(whole / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
+    mass = np.array(matrix, dtype=float).reshape(mech.nv, mech.nv)
+    scale = np.sqrt(np.maximum(mass.diagonal(), 1e-300))
+    return np.linalg.pinv(mass / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
 
 
 def _rounded(x: float, unit: float, to_integer: Callable[[float], int] = round) -> float:
@@ -268,8 +281,8 @@ def _rounded(x: float, unit: float, to_integer: Callable[[float], int] = round) 
     if not 0.0 < x < math.inf:
         return x
     octaves = math.log2(x / unit)
-    whole = round(octaves)
-    return unit * 2.0 ** (whole if abs(octaves - whole) < EVEN else to_integer(octaves))
+    nearest = round(octaves)
+    return unit * 2.0 ** (nearest if abs(octaves - nearest) < EVEN else to_integer(octaves))
 
 
 # -- of records -------------------------------------------------------------------------------------------------
@@ -279,12 +292,12 @@ def _tendon_law(mech: Mechanism, tendon: Tendon, explicit_step: float | None) ->
     if not (tendon.stiffness or tendon.damping or tendon.friction or tendon.limits):
         return None
     stop, steepest = StopSpring(0.0, 0.0, math.inf, math.inf), math.inf
-    own = scales(mech)
+    units = scales(mech)
     # Lengths of tendons are sums of coordinates: how much one changes where a joint moves by its unit.
-    arms = (abs(arm) * own.of_kind(mech.bodies[mech.body_index(joint)].kind, "v")[0] for joint, arm in tendon.joints)
+    arms = (abs(arm) * units.of_kind(mech.bodies[mech.body_index(joint)].kind, "v")[0] for joint, arm in tendon.joints)
     length = max(arms, default=0.0) or 1.0
-    unit = StopUnits(ANGLE, length, own.mass * own.length**2 / length**2, own.step)
-    speed = FRICTION_SPEED * length / (1000.0 * own.step)
+    unit = StopUnits(ANGLE, length, units.mass * units.length**2 / length**2, units.step)
+    speed = FRICTION_SPEED * length / (1000.0 * units.step)
     if tendon.limits or (tendon.friction and explicit_step):
         inertia = effective_inertia(mech)
         moved = sum(arm**2 / inertia[mech.v_index(joint)][0] for joint, arm in tendon.joints)
@@ -307,7 +320,7 @@ LAWS: dict[type, Callable[[Mechanism, Any, float | None], ForceLaw | None]] = {
 def record_laws(
     mech: Mechanism, explicit_step: float | None = None, implicit_step: float | None = None
 ) -> Iterator[ForceLaw]:
-    """Of all records that are switched on."""
+    """Laws of all elements that are switched on."""
     for record in mech.elements:
         if type(record) in LAWS and mech.forces.acts(RECORDS[type(record)], name_of(record)):
             law = LAWS[type(record)](mech, record, explicit_step)
@@ -323,17 +336,17 @@ def record_laws(
             touching = tuple(pair.softened(explicit_step) for pair in touching)
         yield CompliantContact(touching, explicit_step)
     if mech.forces.actuators:
-        bounds = [one for one in mech.elements if isinstance(one, EffortRange)]
+        bounds = [element for element in mech.elements if isinstance(element, EffortRange)]
         yield Actuation(
             mech.forces.actuators,
-            tuple(one for one in mech.forces.tendons if any(_drives(a, one) for a in mech.forces.actuators)),
-            tuple((one.joint, one.lower, one.upper) for one in bounds),
+            tuple(tendon for tendon in mech.forces.tendons if any(_drives(a, tendon) for a in mech.forces.actuators)),
+            tuple((bound.joint, bound.lower, bound.upper) for bound in bounds),
             tuple(_speeds(mech)),
         )
 
 
 def for_explicit_steps(acting: Acting, step: float) -> Acting:
-    """The same laws where steps of this length take contact explicitly after all."""
+    """The laws for steps of this length that treat contact explicitly."""
 
     def made(law: ForceLaw) -> ForceLaw:
         if not isinstance(law, CompliantContact):
@@ -345,7 +358,9 @@ def for_explicit_steps(acting: Acting, step: float) -> Acting:
 
 def _speeds(mech: Mechanism) -> Iterator[tuple[str, float]]:
     """Velocity limits of joints that actuators drive."""
-    for joint in dict.fromkeys(one.target for one in mech.forces.actuators if one.transmission == "joint"):
+    for joint in dict.fromkeys(
+        actuator.target for actuator in mech.forces.actuators if actuator.transmission == "joint"
+    ):
         body = mech.bodies[mech.body_index(joint)]
         if body.kind.nv == 1 and 0.0 < body.limits.velocity[0] < math.inf:
             yield joint, body.limits.velocity[0]

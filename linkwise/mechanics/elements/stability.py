@@ -1,5 +1,5 @@
-"""How long steps may be: the largest growth per step of small motions about the initial configuration, under the
-springs, dampers and servos that act there.
+"""Stability limit of explicit steps: the largest growth per step of small motions about the initial configuration,
+with its springs, dampers and servos.
 
 With M the mass matrix, K and B the stiffness and damping of all laws, a method makes of a small motion (u, w) one step
 later the motion G (u, w); if G has an eigenvalue beyond the unit circle, motions grow that should not.
@@ -31,14 +31,14 @@ class SmallMotions:
 
     @classmethod
     def of(cls, mech: Mechanism, acting: Acting) -> SmallMotions:
-        """Contact, which has a step that it is made for, is not among them."""
+        """The linear model without contact, which has a step limit of its own."""
         stiffness, damping = np.zeros((mech.nv, mech.nv)), np.zeros((mech.nv, mech.nv))
         for law in acting.laws:
             law.add_linear(mech, stiffness, damping)
         return cls(mobility(mech), stiffness, damping)
 
     def longest_step(self, method: Method, step: float) -> float:
-        """``step``, or one that is shorter as long as motions grow."""
+        """``step``, shortened until no motion grows."""
         if not (self.stiffness.any() or self.damping.any()):
             return step
         while self.growth(method, step) > 1.0 + GROWTH:
@@ -50,8 +50,8 @@ class SmallMotions:
         n = len(self.mobility)
         by_u, by_w = -self.mobility @ self.stiffness, -self.mobility @ self.damping
         if isinstance(method, Tableau):
-            whole = np.block([[np.zeros((n, n)), np.eye(n)], [by_u, by_w]])
-            step = method.advance(np.eye(2 * n), h, lambda _, x: whole @ x)
+            matrix = np.block([[np.zeros((n, n)), np.eye(n)], [by_u, by_w]])
+            step = method.advance(np.eye(2 * n), h, lambda _, x: matrix @ x)
         else:
             share = implicit_share(method)
             solve = np.linalg.inv(np.eye(n) + (share or 0.0) * h * self.mobility @ np.diag(self.damping.diagonal()))

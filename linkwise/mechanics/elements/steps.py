@@ -19,7 +19,7 @@ Motion = Callable[[Sequence[Scalar], Vector, Vector, Any, Resistances, float], V
 
 
 class Start(NamedTuple):
-    """What a step starts from, and what drives it, constant during the step.
+    """State at the start of a step, and the inputs, constant during the step.
 
     q, v, activation       the state; activations of actuators that have states of their own
     tau, wrenches, ctrl    joint forces, wrenches on links or None, control inputs of actuators
@@ -35,8 +35,9 @@ class Start(NamedTuple):
 
 
 def implicit_share(method: Method | Partitioned) -> float | None:
-    """The share of a step that its one change of velocities takes, in which laws may be implicit; None where a method
-    has several: what they add up to depends on them being explicit."""
+    """The fraction of a step of its single velocity update, in which laws may be implicit; None if a method has
+    several, whose combination assumes explicit forces.
+    """
     return sum(method.kicks) if isinstance(method, Splitting) and method.evaluations == 1 else None
 
 
@@ -72,15 +73,15 @@ class ActingStep:
         return rule.advanced(start.q, start.v, start.dt, start.activation)
 
     def from_flow(self, flow: Flow, variables: Variables, tree: Tree, start: Start) -> tuple[Vector, Vector, Vector]:
-        """From the variables at the start, ``flow``, to those at the end: q, these, and activations after dt."""
+        """Variables and activations after dt, from the variables at the start (``flow``)."""
         rule = StepInVariables(self.method, variables, tree, self._explicit_forces(tree, start))
         return rule.advanced_from(flow, start.q, start.dt, start.activation)
 
     def _explicit_forces(self, tree: Tree, start: Start) -> ForcesAt:
         def forces(q: Vector, v: Vector, activation: Vector) -> tuple[Vector, Any, Vector]:
-            found = self.acting.forces(tree, q, v, start.ctrl, activation)
-            own = [x + y for x, y in zip(start.tau, found.joint_forces, strict=True)]
-            return own, _together(start.wrenches, found.wrenches), found.rates
+            acting = self.acting.forces(tree, q, v, start.ctrl, activation)
+            joint_forces = [x + y for x, y in zip(start.tau, acting.joint_forces, strict=True)]
+            return joint_forces, _together(start.wrenches, acting.wrenches), acting.rates
 
         return forces
 
@@ -101,9 +102,9 @@ class ActingStep:
         def solved(
             q: Sequence[Scalar], v: Vector, activation: Vector, c: float, implicitly: Implicitly | None
         ) -> tuple[Vector, Vector]:
-            found = self.acting.forces(tree, q, v, start.ctrl, activation, implicitly=implicitly)
-            forces = [x + y for x, y in zip(start.tau, found.joint_forces, strict=True)]
-            return motion(q, v, forces, _together(start.wrenches, found.wrenches), found.resistances, c), found.rates
+            acting = self.acting.forces(tree, q, v, start.ctrl, activation, implicitly=implicitly)
+            forces = [x + y for x, y in zip(start.tau, acting.joint_forces, strict=True)]
+            return motion(q, v, forces, _together(start.wrenches, acting.wrenches), acting.resistances, c), acting.rates
 
         def rates(q: Sequence[Scalar], v: Vector, activation: Vector, c: float) -> Vector:
             accelerations, changes = solved(q, v, activation, c, implicitly)
@@ -116,8 +117,8 @@ class ActingStep:
         return rates
 
 
-def _together(given: Any, added: list[list[Scalar]] | None) -> Any:
+def _together(wrenches: Any, added: list[list[Scalar]] | None) -> Any:
     """(n_links, 6) or None: wrenches from outside and of laws."""
-    if given is None or added is None:
-        return given if added is None else added
-    return [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(given, added, strict=True)]
+    if wrenches is None or added is None:
+        return wrenches if added is None else added
+    return [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(wrenches, added, strict=True)]

@@ -17,8 +17,8 @@ from .law import ForceLaw, Situation
 
 @dataclass(frozen=True)
 class Strut(ForceLaw):
-    """What acts along the line between two points at the distance L: it pulls them together with the force
-    ``stiffness (L - free_length) + damping dL/dt - push``.
+    """A force along the line between two points at the distance L: it pulls them together with ``stiffness (L -
+    free_length) + damping dL/dt - push``.
 
     link_a, link_b     links or frames, "ground" included
     point_a, point_b   positions in these frames, three numbers each
@@ -61,8 +61,9 @@ class Strut(ForceLaw):
 
     @property
     def is_linear(self) -> bool:
-        """Whether its force is ``stiffness`` times the vector between the points, which needs no direction and is
-        smooth where they meet: a spring without free length and nothing else."""
+        """Whether the force is ``stiffness`` times the vector between the points: a spring without free length, smooth
+        where the points coincide.
+        """
         return not (self.free_length or self.damping or self.push)
 
     # -- as a law -----------------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ class Strut(ForceLaw):
         return ()
 
     def energy(self, at: Situation, numbers: Sequence[Scalar] | None = None) -> Scalar:
-        """Of the spring, and what a constant push has yet to give."""
+        """Energy of the spring, and the potential of a constant push."""
         stiffness, free_length, _, push = self.numbers(at.tree.mechanism) if numbers is None else numbers
         between = self.between(at)
         if self.is_linear:
@@ -116,7 +117,7 @@ class Strut(ForceLaw):
         return b + rotation_b @ Vector3(*self.point_b) - (a + rotation_a @ Vector3(*self.point_a))
 
     def _distance(self, at: Situation, between: Vector3) -> Scalar:
-        """Between the points; those that always coincide, as at a hinge, are refused."""
+        """Distance between the points; points that always coincide, as at a hinge, are refused."""
         square = between.dot(between)
         if is_constant(square) and square == 0.0:
             raise MechanismError(
@@ -127,13 +128,13 @@ class Strut(ForceLaw):
         return sqrt(square)
 
     def length(self, tree: Tree, q: Sequence[Scalar]) -> Scalar:
-        """The square of the distance of its points."""
+        """Squared distance of the points."""
         between = self.between(Situation(tree, q, [0.0] * tree.mechanism.nv))
         return between.dot(between)
 
     @staticmethod
     def _velocity(at: Situation, link: str, point: Sequence[float]) -> Vector3:
-        """Of a point, in the world."""
+        """Velocity of a point in the world."""
         motion = at.velocity(link)
         return at.pose(link)[0] @ (motion.linear + motion.angular.cross(Vector3(*point)))
 

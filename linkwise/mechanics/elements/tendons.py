@@ -61,7 +61,7 @@ class TendonLaw(ForceLaw):
 
 
 def _beyond(length: Scalar, bounds: tuple[float, float] | None) -> Scalar:
-    """How far a length is beyond its bounds; between equal bounds by which it differs."""
+    """Excess of a length over its bounds; with equal bounds the difference."""
     if bounds is None:
         return 0.0
     return length - bounds[0] if bounds[0] == bounds[1] else excess(length, _finite(bounds))

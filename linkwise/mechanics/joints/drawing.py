@@ -1,4 +1,4 @@
-"""How a joint is drawn, as data: solids and lines in units of the radius of a pin, along directions of the link frame.
+"""Drawings of joints as data: solids and lines in units of the pin radius, along directions of the link frame.
 
 A viewer puts them where the joint is.  Parts stay with the side that moves unless they are ``fixed``.
 """
@@ -18,7 +18,7 @@ STANDS, GUIDED, HOVERS = "stands", "guided", "hovers"
 
 
 class Cylinder(NamedTuple):
-    """About an axis; its centre is ``at`` along the axis."""
+    """A cylinder about an axis, with its centre ``at`` along the axis."""
 
     axis: Direction
     radius: float
@@ -32,7 +32,7 @@ class Cylinder(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A box of three half sides, the last along the axis; along the axes of the moving side where there is none."""
+    """A box with three half sides, the last along the axis; without an axis along the moving side's axes."""
 
     axis: Direction | None
     half: tuple[float, float, float]
@@ -113,7 +113,7 @@ class Drawing:
 
     @property
     def is_guided(self) -> bool:
-        """Whether what is drawn on the ground is its rail."""
+        """Whether the drawing on the ground is a rail."""
         return self.ground == GUIDED
 
     @property

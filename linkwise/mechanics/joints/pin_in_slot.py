@@ -76,7 +76,7 @@ class PinInSlot(Joint):
         return Motion(ZERO, Vector3(along.y * v[1], -(along.x * v[1]), 0.0)), NO_MOTION
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
-        """The pin stays in the slot, and keeps its direction."""
+        """The pin stays in the slot and keeps its direction."""
         slot = self.slot
         across = position.z * slot.x - position.x * slot.z
         return [across, position.y, rotation.x.z, rotation.y.z]

@@ -1,4 +1,4 @@
-"""Planar joint: two distances in a plane and an angle about its normal."""
+"""Planar joint: two translations in a plane and a rotation about its normal."""
 
 from __future__ import annotations
 

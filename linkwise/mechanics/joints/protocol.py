@@ -34,7 +34,7 @@ IDENTITY_ALIGNMENT: Alignment = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.
 
 
 class Measure(NamedTuple):
-    """One number of q or v: its name beside the joint's ("" if it needs none), and what it measures."""
+    """One entry of q or v: its name after the joint's ("" if it is the only one), and its measure."""
 
     name: str
     of: str
@@ -57,13 +57,13 @@ class Step(NamedTuple):
 
     @property
     def turns(self) -> bool:
-        """Whether it is a rotation."""
+        """Whether the step is a rotation."""
         return self.of == ANGLE
 
 
 @dataclass(frozen=True)
 class FormatEntry:
-    """How a file format, or another library, describes a joint kind.
+    """Description of a joint kind in a file format or another library.
 
     type        its word for a joint that moves a link; "" if it has none
     axes        names of the kind's fields that are directions, in the order of the format and of the kind
@@ -99,7 +99,7 @@ class FormatEntry:
         return [getattr(kind, name) for name in self.axes]
 
     def fits(self, kind: LoopKind) -> bool:
-        """Whether the format has this joint of the kind, to move links."""
+        """Whether the format can express this joint as one that moves a link."""
         if not self.type or (self.along_z and not np.array_equal(kind.alignment, IDENTITY_ALIGNMENT)):
             return False
         if not self.square:
@@ -109,8 +109,9 @@ class FormatEntry:
 
 
 def kinds_of_format(name: str) -> dict[str, type[Joint]]:
-    """The kinds that a format can read, by its words: those along axes first, hinges before others, then by degrees of
-    freedom.  Of several kinds with the same word, the first that was defined has it."""
+    """Joint kinds that a format can read, by its keyword: kinds with an axis first, rotations before others, then by
+    degrees of freedom. A keyword shared by several kinds belongs to the one defined first.
+    """
     entries = [
         (vars(kind)["formats"][name], kind)  # its own: what is derived from it may move otherwise
         for kind in KINDS.values()
@@ -129,7 +130,7 @@ KINDS: dict[str, type[Joint]] = {}
 
 
 class LoopKind(ABC):
-    """What ties two links that are in the tree already: a joint that closes a loop, or a contact.
+    """A constraint between two links of the tree: a joint that closes a loop, or a contact.
 
     Its constraints are those of ``closure`` on the pose of side B in side A, and behind them those of ``sliding``, on
     the velocity of B against A alone.
@@ -142,14 +143,14 @@ class LoopKind(ABC):
 
     @classmethod
     def kind_name(cls) -> str:
-        """The name of this kind in files: its class name in linkwise, with the module's name elsewhere."""
+        """Name of this kind in files: its class name, with the module's name for classes outside of linkwise."""
         is_built_in = cls.__module__.startswith("linkwise.mechanics.")
         return cls.__name__ if is_built_in else f"{cls.__module__}.{cls.__qualname__}"
 
     @property
     @abstractmethod
     def n_constraints(self) -> int:
-        """How many numbers ``closure`` and ``sliding`` have together."""
+        """Number of constraints of ``closure`` and ``sliding``."""
 
     @property
     def alignment(self) -> Alignment:
@@ -212,12 +213,12 @@ class Joint(LoopKind):
 
     @property
     def only_slides(self) -> bool:
-        """Whether all that the joint does is to move its link along the canonical z axis."""
+        """Whether the joint is a pure translation along the canonical z axis."""
         return self.span == (5,)
 
     @property
     def only_rotates(self) -> bool:
-        """Whether all that the joint does is to rotate its link about the canonical z axis, by its coordinate."""
+        """Whether the joint is a pure rotation about the canonical z axis, by its coordinate."""
         return self.span == (2,) and self.rotation_coordinate == 0
 
     @property
@@ -246,14 +247,14 @@ class Joint(LoopKind):
 
     @property
     def turning_axis(self) -> tuple[float, float, float] | None:
-        """The axis of its only rotation, where that moves nothing along; None where it has none, or several."""
+        """The axis of the joint's only rotation if nothing else moves along it; else None."""
         turns = [step for step in self.steps if step.turns]
         alone = len(turns) == 1 and [step.coordinate for step in self.steps].count(turns[0].coordinate) == 1
         return turns[0].axis if alone else None
 
     @property
     def sliding_axis(self) -> tuple[float, float, float] | None:
-        """The axis of its only translation; None where it has none, or several."""
+        """The axis of the joint's only translation; None if it has none or several."""
         slides = [step for step in self.steps if not step.turns]
         return slides[0].axis if len(slides) == 1 else None
 
@@ -270,7 +271,7 @@ class Joint(LoopKind):
         return self.nv == 6 and measured == [QUATERNION] * 4 + [LENGTH] * 3
 
     def symbol(self) -> drawing.Drawing:
-        """How the joint is drawn: pins and rails along its steps, an octahedron where it has none."""
+        """Drawing of the joint: pins and rails along its steps, an octahedron without steps."""
         return drawn_by_steps(self.steps)
 
     def measures(self, quantity: str) -> tuple[Measure, ...]:
@@ -307,7 +308,7 @@ class Joint(LoopKind):
 
     @property
     def steps_commute(self) -> bool:
-        """Whether two steps (``integrate``) may be taken in either order."""
+        """Whether two steps (``integrate``) commute."""
         return not self.structure_constants.any()
 
     @property
@@ -383,7 +384,7 @@ class Joint(LoopKind):
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> Joint:
-        """A joint of this kind for random trees; kinds with parameters draw them here."""
+        """A joint of this kind with random parameters, for random trees."""
         return cls()
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -417,17 +418,17 @@ def rotation_cosine(rotation: Matrix3) -> Scalar:
     return 0.5 * (rotation.x.x + rotation.y.y + rotation.z.z - 1.0)
 
 
-def unit_axis(axis: Sequence[float], what: str) -> tuple[float, float, float]:
-    """``axis`` as three floats of unit length, or a ValueError that says what is wrong with it."""
+def unit_axis(axis: Sequence[float], label: str) -> tuple[float, float, float]:
+    """``axis`` as three floats of unit length; raises ValueError otherwise."""
     try:
         values = np.asarray(axis, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be 3 numbers such as (0, 0, 1), got {axis!r}") from None
+        raise ValueError(f"{label} must be 3 numbers such as (0, 0, 1), got {axis!r}") from None
     if values.shape != (3,):
-        raise ValueError(f"{what} must be 3 numbers, got shape {values.shape}")
+        raise ValueError(f"{label} must be 3 numbers, got shape {values.shape}")
     length = float(np.linalg.norm(values))
     if not math.isfinite(length) or length == 0.0:
-        raise ValueError(f"{what} must be finite and not zero, got {tuple(values.tolist())}")
+        raise ValueError(f"{label} must be finite and not zero, got {tuple(values.tolist())}")
     unit = values / length if abs(length - 1.0) > UNIT else values  # an axis that was made unit stays as it is
     x, y, z = np.where(np.abs(unit) < 1e-15, 0.0, unit).tolist()  # noise of whoever computed the axis
     return (x, y, z)

@@ -1,1 +1,1 @@
-"""One link and the joint that moves it: its numbers, joint kinematics, transitions in both directions."""
+"""One link and the joint that moves it: parameters, joint kinematics, transitions in both directions."""

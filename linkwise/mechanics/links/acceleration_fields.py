@@ -1,4 +1,4 @@
-"""How the accelerations beyond a joint change when the joint's position, velocity or acceleration does.
+"""Change of the accelerations beyond a joint with its position, velocity and acceleration.
 
 Every such change is a field over the particles of the subtree: seen from the link's origin, and turned along with the
 subtree where the position changes,
@@ -102,7 +102,7 @@ class Response(NamedTuple):
 
 
 class FieldKinematics:
-    """A joint on the move: takes responses, covectors and wrenches from a link to its parent."""
+    """Kinematics of a moving joint: transports responses, covectors and wrenches from a link to its parent."""
 
     def __init__(self, kinematics: JointKinematics, spin: AngularVelocity, relative: Motion):
         self.kinematics = kinematics

@@ -1,4 +1,4 @@
-"""Where simple shapes are closest to each other: points, line segments and boxes, along the axes of one frame."""
+"""Closest points of simple shapes: points, line segments and boxes, along the axes of one frame."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ PARALLEL = 1e-6  # square of the angle between two segments that are taken for p
 
 
 class Nearest(NamedTuple):
-    """A point that is closest to a box: how far it is from its surface, negative inside, the direction away from there,
-    and where it is along a segment, from -1 to 1."""
+    """The point nearest to a box: signed distance from its surface (negative inside), outward direction, and the
+    parameter along a segment, from -1 to 1.
+    """
 
     distance: Scalar
     normal: Vector3
@@ -25,7 +26,7 @@ class Nearest(NamedTuple):
 
 
 def point_from_box(point: Vector3, half: Sequence[float]) -> Nearest:
-    """The point of a box nearest to a point, in the axes of the box from its middle."""
+    """The signed distance and direction of a point from a box, in the box's axes from its centre."""
     outside = Vector3(*(x - at_most(at_least(x, -h), h) for x, h in zip(point, half, strict=True)))
     square = outside.dot(outside)
     none = CENTRED * max(half) ** 2
@@ -37,7 +38,7 @@ def point_from_box(point: Vector3, half: Sequence[float]) -> Nearest:
 
 
 def _nearest_face(point: Vector3, half: Sequence[float]) -> tuple[Scalar, list[Scalar]]:
-    """How far a point inside a box is from its nearest face, and the normal of that."""
+    """Depth of a point inside a box below its nearest face, and the normal of that face."""
     sides = [select(x < 0.0, -1.0, 1.0) for x in point]
     below = [h - x * side for x, side, h in zip(point, sides, half, strict=True)]
     nearest, face = below[0], [sides[0], 0.0, 0.0]
@@ -94,7 +95,7 @@ def _edge_point(middle: Vector3, axis: Vector3, beside: Beside) -> Vector3:
 
 
 def _segment_to_point(middle: Vector3, axis: Vector3, length: float, point: Vector3) -> Beside:
-    """A segment beside a point."""
+    """Distance of a segment and a point."""
     along = _clamp_to_unit((point - middle).dot(axis) * (1.0 / length**2))
     return along, middle + axis * along - point
 
@@ -102,8 +103,9 @@ def _segment_to_point(middle: Vector3, axis: Vector3, length: float, point: Vect
 def _segment_to_edge(
     middle: Vector3, axis: Vector3, length: float, end: float, k: int, half: Sequence[float]
 ) -> Beside:
-    """A segment beside an edge of a box along its axis k: of the four that one which the segment passes on the side of
-    its ``end``."""
+    """Distance of a segment and one of the four edges along axis k, the one that the segment passes on the side of its
+    ``end``.
+    """
     i, j = CYCLE[k]
 
     def passed(i: int, j: int) -> tuple[Scalar, Scalar]:

@@ -12,8 +12,8 @@ from ..scalar import Scalar, dot, is_constant, is_zero
 
 @dataclass(frozen=True)
 class ConstraintUnits:
-    """What makes constraints and coordinates dimensionless: ``rows[r] * g``, ``rows[r] * G * columns[c]``,
-    ``v / columns[c]``; without numbers all are dimensionless as they are.
+    """Units that make constraints and coordinates dimensionless: ``rows[r] * g``, ``rows[r] * G * columns[c]``, ``v /
+    columns[c]``; empty if they are dimensionless already.
 
     rows      by constraint: 1 over a length for lengths
     columns   by coordinate: a length for lengths
@@ -51,7 +51,9 @@ class ConstraintUnits:
 
 
 def _sum_of_squares(values: Sequence[Scalar], units: Sequence[float]) -> tuple[Scalar, float]:
-    """The sum of squares of units times values, without the unit that most of them have; and 1 over that."""
+    """The sum of squares of units times values, with the most common unit factored out, and the reciprocal of that
+    unit.
+    """
     present = [unit for x, unit in zip(values, units, strict=True) if not is_zero(x)]
     usual = most_common(present)
     total: Scalar = 0.0
@@ -63,15 +65,15 @@ def _sum_of_squares(values: Sequence[Scalar], units: Sequence[float]) -> tuple[S
 
 
 class Gauge:
-    """Factors that make constraints and coordinates dimensionless, but for factors that all of them share: as few
-    numbers as possible are multiplied.
+    """Scale factors that make constraints and coordinates dimensionless, up to a factor common to all: as few
+    multiplications as possible.
 
     rows, columns   the factors; those of columns by coordinate
     pivot           of all entries: pivots are ``pivot`` times dimensionless ones
     """
 
     def __init__(self, units: ConstraintUnits, rows: Mapping[int, Mapping[int, Scalar]], columns: Sequence[int]):
-        """``rows`` have entries by coordinate; what is below 0 is none."""
+        """``rows`` have entries by coordinate; negative indices are no coordinates."""
         entries = [(r, c) for r, row in rows.items() for c, x in row.items() if c >= 0 and not is_constant(x)]
         common = most_common(units.row(r) for r, _ in entries)
         usual = most_common(units.column(c) for _, c in entries)
@@ -89,7 +91,7 @@ class Gauge:
 
 
 def most_common(units: Iterable[float]) -> float:
-    """The unit that most numbers have; 1 of none."""
+    """The most frequent unit; 1 if empty."""
     counts = Counter(units)
     return max(counts, key=lambda unit: counts[unit], default=1.0)
 

@@ -197,14 +197,14 @@ def predicted_normal_force(law: Law, depth: Scalar, rate: Scalar, step: Scalar, 
 
 
 def _loss(law: Law, rate: Scalar) -> tuple[Scalar, Scalar]:
-    """psi(d u), and its slope by d u."""
+    """psi(d u) and its slope by d u."""
     x = at_least(law.dissipation * rate, -2.0)
     shrinking = at_most(x, 0.0)
     return 1.0 + x + 0.25 * (shrinking * shrinking), 1.0 + 0.5 * shrinking
 
 
 def smoothed_depth(law: Law, depth: Scalar) -> tuple[Scalar, Scalar]:
-    """phi(p): 0 for p < 0, p^2 / 2 e up to e, p - e/2 beyond; e is the law's smoothing; and its slope."""
+    """phi(p) and its slope: 0 for p < 0, p^2 / 2 e up to e, p - e/2 beyond, with the law's smoothing e."""
     inside = at_least(depth, 0.0)
     if law.smoothing == 0.0:
         return inside, select(depth > 0.0, 1.0, 0.0)
@@ -223,7 +223,7 @@ def _mean_slope(law: Law, first: Scalar, later: Scalar) -> Scalar:
 
 
 def _has_knee(law: Law, bound: Scalar, load: float) -> bool:
-    """Whether the spring of a contact is bounded: where dissipation is."""
+    """Whether the spring of a contact is bounded, which is the case with dissipation."""
     return bool(law.dissipation) and not is_zero(bound) and not math.isinf(load)
 
 
@@ -233,8 +233,9 @@ def _inverse_knee(law: Law, bound: Scalar, load: float) -> Scalar:
 
 
 def elastic_energy(law: Law, depth: Scalar, bound: float = 0.0, load: float = math.inf) -> Scalar:
-    """The integral of the spring over the depth: k phi, or with a ``bound`` and a ``load`` that of explicit steps,
-    which grows more slowly from the knee on."""
+    """The integral of the spring force over the depth: k phi, or with ``bound`` and ``load`` that of explicit steps,
+    which grows more slowly beyond the knee.
+    """
     inside = at_least(depth, 0.0)
     if _has_knee(law, bound, load):
         knee = 1.0 / _inverse_knee(law, bound, load)

@@ -25,8 +25,9 @@ class Factor:
 
     @staticmethod
     def of(matrix: Sequence[Sequence[Scalar]], semidefinite: bool = False) -> Factor:
-        """Of a matrix that is only semidefinite, a row that depends on those before it gets no pivot: ``solve`` gives
-        it the number zero, and is exact for right sides in the range of the matrix."""
+        """Factorisation of a matrix. If it is only semidefinite, dependent rows get no pivot: ``solve`` returns zero
+        for them and is exact for right sides in the range of the matrix.
+        """
         n = len(matrix)
         trace = sum(matrix[i][i] for i in range(n)) if semidefinite else 0.0
         lower = [[0.0] * n for _ in range(n)]
@@ -106,7 +107,7 @@ class Factor:
 
 
 def _reciprocal_or_zero(pivot: Scalar, diagonal: Scalar, trace: Scalar) -> Scalar:
-    """Of a pivot; zero where nothing but round-off is left of the diagonal entry, or that was nothing else."""
+    """Reciprocal of a pivot; zero if only round-off is left of the diagonal entry."""
     if is_zero(pivot):
         return 0.0
     regular = pivot > diagonal * DEPENDENT + trace * ROUND_OFF
@@ -144,7 +145,7 @@ class Elimination:
         return self.factor.solve(list(x)[::-1])[::-1]
 
     def solve_each(self, columns: Sequence[list[Scalar]]) -> list[list[Scalar]]:
-        """M^-1 times each column, through W, which meets the zeros of a column before any of them is filled."""
+        """M^-1 times each column through W, which exploits the zeros of the columns."""
         return each(columns, self._solve_by_rows)
 
     def _solve_by_rows(self, x: Sequence[Scalar]) -> list[Scalar]:

@@ -18,7 +18,7 @@ from .link import JointKinematics, combine
 
 @dataclass(frozen=True)
 class JointMotion:
-    """How a joint moves: H* v, and the rates of the columns of H*."""
+    """Motion of a joint: H* v, and the rates of the columns of H*."""
 
     relative: Motion
     columns: tuple[Motion, ...]
@@ -34,7 +34,7 @@ def joint_motion(kinematics: JointKinematics, q: Sequence[Scalar], v: Sequence[S
 
 @dataclass(frozen=True)
 class ArticulationRate:
-    """Rates of P H*, D and P+ of one joint; ``gain`` gives that of G."""
+    """Rates of P H*, D and P+ of one joint; ``gain`` returns the rate of G."""
 
     joint: Articulation
     columns: tuple[Force, ...]
@@ -79,7 +79,7 @@ def articulation_rate(
 
 
 def rate_to_parent(rate: ArticulationRate, moving: JointMotion | None) -> ArticulatedInertia:
-    """The rate of phi P+ phi*: of P+ itself, and because the link moves against its parent."""
+    """The rate of phi P+ phi*: the rate of P+ and the motion of the link relative to its parent."""
     total = rate.remaining
     if moving is not None:
         total = total + rate.joint.remaining.carried_by(moving.relative)

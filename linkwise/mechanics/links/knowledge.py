@@ -71,7 +71,7 @@ UNKNOWN = Knowledge(NOTHING, NOTHING_ARTICULATED, NOTHING_ARTICULATED, NO_FORCE,
 
 
 class Elimination(NamedTuple):
-    """One degree of freedom of a joint after its acceleration and measured force are taken into account.
+    """One degree of freedom of a joint after its acceleration and measured force are used.
 
     The gradient of g over mu and a is [of_force* lambda + of_force_behind* beta + miss,
     of_rate* lambda - of_rate_behind* beta + pull]; the inverse of its Hessian is [[mu_mu, mu_a], [mu_a, -a_a]].
@@ -98,7 +98,7 @@ class Elimination(NamedTuple):
 def eliminate(
     known: Knowledge, h: Motion, rotor: Scalar, measured: Scalar, of_rate: Noise, of_force: Noise
 ) -> tuple[Elimination, Knowledge]:
-    """Take in one degree of freedom; ``measured`` is its force.
+    """Process one degree of freedom; ``measured`` is its force.
 
     With variances r of the force and 1/n of the acceleration, the Hessian of g over (mu, a) is [[D, C], [C, -A]] with
     D = h* P h + r, A = h* Y h + n, C = h* F h + rho, and what remains of g has its Schur complement.  Numerators and
@@ -154,7 +154,7 @@ AT_GROUND = Estimate(NO_MOTION, NO_MOTION)
 
 
 def smooth(done: Elimination, behind: Estimate) -> tuple[Estimate, Scalar, Scalar, Scalar]:
-    """Beyond a degree of freedom; its acceleration, its force, and the co-state of its measurement."""
+    """Estimates beyond a degree of freedom: its acceleration, its force, and the co-state of its measurement."""
     along_force, along_rate = _gradient(done, behind)
     mu = -(done.mu_mu * along_force + done.mu_a * along_rate)
     rate = done.a_a * along_rate - done.mu_a * along_force
@@ -188,7 +188,7 @@ EXACT = Spread(IMMOBILE, IMMOBILE, IMMOBILE)
 
 
 def spread_beyond(done: Elimination, behind: Spread) -> tuple[Spread, Scalar, Scalar]:
-    """Beyond a degree of freedom; the variances of its acceleration and of its force."""
+    """Variances beyond a degree of freedom: of its acceleration and of its force."""
     force_columns, other = (done.of_force, done.of_force_behind), (done.of_rate, done.of_rate_behind * -1.0)
     seen_own, seen_other = _seen(behind, *force_columns), _seen(behind, *other)
     g11, g12, g22 = _product(force_columns, seen_own), _product(force_columns, seen_other), _product(other, seen_other)

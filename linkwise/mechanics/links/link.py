@@ -1,4 +1,4 @@
-"""The numbers of one link, in its internal frame, and the kinematics of its joint at given coordinates."""
+"""Parameters of one link in its internal frame, and the kinematics of its joint at given coordinates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Six = TypeVar("Six", Motion, Force)
 
 @dataclass(frozen=True)
 class Link:
-    """A link in its internal frame, which is ours to choose; ``user`` leads from there to the user's link frame.
+    """A link in its internal frame, which the library chooses; ``user`` transforms to the user's link frame.
 
     Every number is a constant or a traced parameter.
     """

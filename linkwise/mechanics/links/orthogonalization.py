@@ -75,37 +75,38 @@ def orthogonalized(
     active: Sequence[Scalar] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Orthogonal:
-    """Make vectors orthogonal, in their order; only those count whose number in ``active`` is not 0 but 1.  Which
-    depend on others is decided by vectors times ``weights``."""
+    """Orthogonalise vectors in order; only those with ``active`` equal to 1 count. Dependence is decided on the
+    vectors times ``weights``.
+    """
     active = [1.0] * len(vectors) if active is None else active
     weights = _relative_weights([1.0] * len(vectors) if weights is None else weights)
     squares = [scaled(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
     largest: Scalar = reduce(lambda a, b: select(a < b, b, a), squares, 0.0)
     parts: Matrix = []
-    places: list[set[int]] = []  # of the numbers of each part that are not zero whatever the state is
+    nonzeros: list[set[int]] = []  # of the numbers of each part that are not zero whatever the state is
     reciprocal: list[Scalar] = []
     coefficients: Matrix = [[0.0] * len(vectors) for _ in vectors]
     doubt: Scalar = 0.0
     for j, vector in enumerate(vectors):
         rest, nonzero = list(vector), {i for i, x in enumerate(vector) if not is_zero(x)}
         for k, part in enumerate(parts):
-            if places[k].isdisjoint(nonzero):  # loops without a common joint
+            if nonzeros[k].isdisjoint(nonzero):  # loops without a common joint
                 continue
             coefficients[k][j] = dot(part, rest) * reciprocal[k] * active[j]
             rest = _minus(rest, coefficients[k][j], part)
-            nonzero |= places[k]
+            nonzero |= nonzeros[k]
         left = dot(rest, rest)
         weighed = scaled(left, weights[j] ** 2)
         counts = largest * DEPENDENT**2 < weighed * active[j]
         reciprocal.append(0.0 if is_zero(left) else select(counts, 1.0 / select(counts, left, 1.0), 0.0))
         doubt = doubt + select(counts, select(weighed < largest * SUFFICIENT**2, 1.0, 0.0), 0.0)
         parts.append(rest)
-        places.append({i for i, x in enumerate(rest) if not is_zero(x)})
+        nonzeros.append({i for i, x in enumerate(rest) if not is_zero(x)})
     return Orthogonal(parts, reciprocal, coefficients, doubt)
 
 
 def _relative_weights(weights: Sequence[float]) -> list[float]:
-    """Weights relative to the one that most vectors have: as few numbers as possible are multiplied."""
+    """Weights relative to the most common one, so that few numbers are multiplied."""
     usual = most_common(weights)
     return [weight / usual for weight in weights]
 

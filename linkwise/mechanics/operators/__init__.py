@@ -1,4 +1,4 @@
-"""The spatial operator algebra: write expressions as the papers do, then compile them for a mechanism.
+"""The spatial operator algebra: write expressions as in the papers, then compile them for a mechanism.
 
     from linkwise import operators as op
     T = op.joint_vector("T")

@@ -1,4 +1,4 @@
-"""What each operator does at one link, and what is joined into it because one pass of a joint can do it at once.
+"""The action of each operator at one link, and operators that one pass of a joint can fuse.
 
     E_phi inside phi and psi             a force enters before the joint is passed, with what passes it anyway
     G y inside psi, H* y inside psi*     z + G (y - H z) instead of tau_bar z + G y, and likewise for motions
@@ -236,7 +236,7 @@ def _psi(run: Evaluation, step: Step, i: int) -> Force | None:
 
 
 def _incoming_motion(run: Evaluation, step: Step, i: int, role: str = "x") -> Motion | None:
-    """z+: what reaches link i from its parent, biases included, before its own joint adds anything."""
+    """z+: the motion that link i receives from its parent, including biases, before its own joint is added."""
 
     def of_parent(p: int) -> Motion | None:
         motion = run.input(step, role, p)
@@ -421,8 +421,8 @@ KT_OMEGA = Action(
 def _dot(run: Evaluation, step: Step, i: int) -> Scalar | None:
     total = None
     first = next(iter(step.inputs["x"]))[0].space
-    places = (-1,) if first is not None and first.is_single else range(len(run.at.tree.links))
-    for k in places:
+    links = (-1,) if first is not None and first.is_single else range(len(run.at.tree.links))
+    for k in links:
         x, row = run.input(step, "x", k), run.input(step, "row", k)
         if x is not None and row is not None:
             total = plus(total, inner(x, row))

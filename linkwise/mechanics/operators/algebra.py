@@ -64,7 +64,7 @@ RECORDS: dict[str, Record] = {}
 
 
 def define(record: Record) -> Operator:
-    """The operator of a record, known by its name from now on."""
+    """The operator of a record, registered under its name."""
     if record.name in RECORDS:
         raise ValueError(f"operator {record.name!r} is defined already: {RECORDS[record.name].meaning}")
     RECORDS[record.name] = record
@@ -284,7 +284,7 @@ _A = Record(
 
 
 def B(link: str) -> Operator:
-    """Pick-off at a link or welded frame: a force there as link forces; B.T gives that link's motion."""
+    """Pick-off at a link or welded frame: maps a force there to link forces; B.T returns that link's motion."""
     return Operator(_B, link)
 
 
@@ -331,7 +331,7 @@ def coordinate_vector(name: str) -> Vector:
 
 
 def link_vector(name: str) -> Vector:
-    """A vector (n_links, 6) that the kernel takes: forces or motions, as its use requires."""
+    """A vector (n_links, 6) as a kernel input: forces or motions, as its use requires."""
     return Vector(_checked_name(name), None)
 
 
@@ -341,7 +341,7 @@ def loop_vector(name: str) -> Vector:
 
 
 def bias_acceleration(v: Expression) -> Bias:
-    """a(V): what phi* must be fed besides H* qdd to give accelerations, for joint velocities ``v``.
+    """a(V): the velocity term that phi* takes besides H* qdd to give accelerations, for joint velocities ``v``.
 
     They are those that an inertial observer sees of the link origins, in link axes: B* phi* a(V) is dJ/dt v + [0; omega
     x v] of a link, where ``jacobian_rate`` has the rates of its velocity's components, dJ/dt.
@@ -355,9 +355,9 @@ def bias_force(v: Expression) -> Bias:
 
 
 def reference_acceleration(v: Expression) -> Bias:
-    """r(V): accelerations of the joints for which no link has an angular acceleration about an axis of its own joint,
-    for joint velocities ``v``.  Forward dynamics may start from any accelerations: inverse dynamics of these costs
-    least."""
+    """r(V): joint accelerations at which no link has an angular acceleration about an axis of its own joint, for joint
+    velocities ``v``. Forward dynamics may start from any accelerations; these make inverse dynamics cheapest.
+    """
     return Bias(_REFERENCE_ACCELERATION, _checked_velocities("reference_acceleration", v))
 
 

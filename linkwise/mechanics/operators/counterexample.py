@@ -1,4 +1,6 @@
-"""Where two expressions differ: a mechanism and a state, found with the stacked matrices of the oracle."""
+"""Counterexamples to identities: a mechanism and a state at which two expressions differ, found with
+the dense oracle.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +51,11 @@ class Counterexample:
     def __str__(self) -> str:
         row, column = np.unravel_index(np.abs(self.left - self.right).argmax(), self.left.shape)
         named = "".join(f", {link} for {name}" for name, link in self.links.items())
-        place = f"entry [{row}, {column}]" if self.left.shape[1] > 1 else f"entry [{row}]"
+        entry = f"entry [{row}, {column}]" if self.left.shape[1] > 1 else f"entry [{row}]"
         state = np.array2string(self.q, precision=3, separator=", ", max_line_width=10_000)
         return (
             f"mechanism {self.mechanism.name!r}{named} at q = {state}: "
-            f"{place} is {self.left[row, column]:.6g} on the left and {self.right[row, column]:.6g} on the right"
+            f"{entry} is {self.left[row, column]:.6g} on the left and {self.right[row, column]:.6g} on the right"
         )
 
 
@@ -62,7 +64,7 @@ def search(left: Expression, right: Expression, armature: bool) -> tuple[Counter
     compared = False
     names = sorted({p.link for side in (left, right) for p in side.walk() if isinstance(p, Operator) and p.link})
     for seed, mech in enumerate(_mechanisms(left, right, armature)):
-        links = {name: mech.link_names[(seed + place) % mech.n_links] for place, name in enumerate(names)}
+        links = {name: mech.link_names[(seed + k) % mech.n_links] for k, name in enumerate(names)}
         here = [_renamed(side, links) for side in (left, right)]
         rng = np.random.default_rng(seed)
         for _ in range(STATES):

@@ -66,7 +66,7 @@ def dense(
 
 
 class JointKinematics(NamedTuple):
-    """What a joint does in one position.
+    """Kinematics of a joint in one position.
 
     rotation, position   pose of the child side in the parent side
     motion               (6, nv), H*: twist of the child relative to the parent per unit of each v, in the child frame
@@ -175,7 +175,7 @@ def force_transform(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
 
 
 class StackedOperators:
-    """The operators of a mechanism in one configuration, as matrices; each attribute is what its letter says."""
+    """The operators of a mechanism in one configuration as dense matrices, by letter."""
 
     def __init__(self, mech: Mechanism, q: np.ndarray, vectors: Mapping[str, Any] | None = None) -> None:
         self.mech = mech
@@ -219,7 +219,7 @@ class StackedOperators:
         )
 
     def _operator(self, operator: Operator) -> np.ndarray:
-        """The matrix of an operator; of a user's own by its record."""
+        """The matrix of an operator; a user's own operator is evaluated by its record."""
         record = operator.record
         if record.dense is not None:
             return record.dense(self)
@@ -254,7 +254,7 @@ class StackedOperators:
 
     @cached_property
     def transfers(self) -> list[np.ndarray]:
-        """For each link phi(parent, link): forces in the link's frame to forces in its parent's frame."""
+        """phi(parent, link) per link: maps forces in the link's frame to forces in its parent's frame."""
         return [
             force_transform(body.rotation @ at.rotation, body.position + body.rotation @ at.position)
             for body, at in zip(self.mech.bodies, self.joint_kinematics, strict=True)
@@ -315,7 +315,7 @@ class StackedOperators:
 
     @cached_property
     def in_world(self) -> list[np.ndarray]:
-        """(4, 4) for every link: its pose in the world."""
+        """(4, 4) per link: its pose in the world."""
         poses: list[np.ndarray] = []
         for body, at, parent in zip(self.mech.bodies, self.joint_kinematics, self.mech.tree.parents, strict=True):
             step = np.eye(4)
@@ -340,7 +340,9 @@ class StackedOperators:
 
     @cached_property
     def S(self) -> np.ndarray:
-        """Joints from coordinates: a joint moves with its own coordinate, or ``ratio`` times as the one it mimics."""
+        """Joint rates from coordinates: a joint moves with its own coordinate, a mimic joint with ``ratio`` times its
+        leader's.
+        """
         rows = np.zeros((self.n_joint, self.mech.nv))
         for columns, body in zip(self.of_joint, self.mech.bodies, strict=True):
             size = columns.stop - columns.start
@@ -459,10 +461,10 @@ def _block_diagonal(blocks: list[np.ndarray]) -> np.ndarray:
     return total
 
 
-def _inverse(matrix: np.ndarray, what: str) -> np.ndarray:
-    """The numerical inverse; a ValueError that says what is wrong with ``what`` if there is none."""
+def _inverse(matrix: np.ndarray, label: str) -> np.ndarray:
+    """The numerical inverse; raises ValueError if the matrix is singular or not square."""
     if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{what} is a {matrix.shape[0]} x {matrix.shape[1]} matrix: it has no inverse")
+        raise ValueError(f"{label} is a {matrix.shape[0]} x {matrix.shape[1]} matrix: it has no inverse")
     if matrix.size and not np.linalg.cond(matrix) < 1.0 / np.finfo(float).eps:
-        raise ValueError(f"{what} is singular in this configuration: it has no inverse")
+        raise ValueError(f"{label} is singular in this configuration: it has no inverse")
     return np.linalg.inv(matrix)

@@ -91,17 +91,18 @@ class Evaluation:
         return self.at.neighbours.from_children(i, (self, step), message, start)
 
     def reaches(self, step: Step, i: int) -> bool:
-        """Whether the forces that enter the step all act on link i or further out."""
+        """Whether the forces that enter a step all act on link i or further out."""
         if step not in self._above:
             touched = [k for k in range(len(self.at.tree.links)) if self.input(step, "x", k) is not None]
-            ways = [frozenset(self.at.tree.mechanism.tree.path(k)) for k in touched]
-            self._above[step] = frozenset.intersection(*ways) if ways else frozenset()
+            paths = [frozenset(self.at.tree.mechanism.tree.path(k)) for k in touched]
+            self._above[step] = frozenset.intersection(*paths) if paths else frozenset()
         return i in self._above[step]
 
 
 class ColumnOnItsWay(Evaluation):
-    """A column of a matrix at one link: what has arrived there from further out, for each of the steps that go inwards,
-    or nothing where the column begins."""
+    """A column of a matrix at one link: the values that arrived from further out, per inward step; empty where the
+    column begins.
+    """
 
     def __init__(self, of: Evaluation, passing: Sequence[Step], arrived: Sequence[Any] | None):
         super().__init__(of.at, of.vectors, of.regrouped, of.composites_are_regrouped, of.factors)

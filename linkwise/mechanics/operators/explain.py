@@ -24,7 +24,7 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class Computation:
-    """An expression for one mechanism, the equal form in which it is computed, and its plan."""
+    """An expression for one mechanism, the equal form that is evaluated, and its plan."""
 
     expression: Expression
     form: Expression
@@ -88,7 +88,7 @@ def _written(computation: Computation, saved: str) -> Iterable[str]:
 
 
 def _computed(plan: Plan) -> list[str]:
-    """A line for every plan that makes sweeps, in the order in which they run, with what is done with its result."""
+    """One line for every plan with sweeps, in the order of execution, with the use of its result."""
     lines = [line for part in plan.parts for line in _computed(part)]
     if plan.own_sweeps or not plan.parts:
         return [*lines, ", ".join([f"computed as {plan.computed}", *plan.notes])]
@@ -113,22 +113,22 @@ def _wrapped(line: str) -> list[str]:
 
 def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) -> Iterable[str]:
     """Direction, tasks and operations of each sweep; sweeps that do the same share one count."""
-    for direction, what in labels:
-        cost = operations.get(f"{what}, {direction}")
-        alike = labels.count((direction, what))
+    for direction, label in labels:
+        cost = operations.get(f"{label}, {direction}")
+        alike = labels.count((direction, label))
         shared = f" in the {alike} sweeps like it" if alike > 1 else ""
-        yield f"{direction}: {what}" + (f" ({cost} operations{shared})" if cost else "")
+        yield f"{direction}: {label}" + (f" ({cost} operations{shared})" if cost else "")
 
 
 def _loop_lines(walks: Sequence[Step], operations: Mapping[str, int]) -> list[str]:
     """Lines on the steps around loops and their operations."""
     cost = operations.get(AROUND_THE_LOOPS)
-    what = ", ".join(step.action.shown for step in walks)
-    return [f"{AROUND_THE_LOOPS}: {what}" + (f" ({cost} operations)" if cost else "")] if walks else []
+    label = ", ".join(step.action.shown for step in walks)
+    return [f"{AROUND_THE_LOOPS}: {label}" + (f" ({cost} operations)" if cost else "")] if walks else []
 
 
 def _meanings(expressions: Iterable[Expression]) -> Iterable[str]:
-    """The operators that are shown, each with its meaning and definition."""
+    """The displayed operators, each with its meaning and definition."""
     parts = [part for expression in expressions for part in expression.walk() if isinstance(part, (Operator, Bias))]
     names = {part.name.removesuffix("_inv") for part in parts}
     records = {part.name: part.record for part in parts}

@@ -61,7 +61,7 @@ class Expression:
 
     @property
     def inv(self) -> Expression:
-        """The inverse, if an identity gives one (``identities.py``); an error that says so otherwise."""
+        """The inverse, if an identity provides one (``identities.py``); raises otherwise."""
         return Inverse(self)
 
     @property
@@ -79,7 +79,7 @@ class Expression:
         return simplified(self, mech)
 
     def placed(self, domain: Space | None, codomain: Space | None) -> Expression:
-        """The same expression with open spaces filled in."""
+        """The expression with open spaces filled in."""
         return self
 
     def parts(self) -> tuple[Expression, ...]:
@@ -109,7 +109,7 @@ class Expression:
 
 @dataclass(frozen=True, repr=False)
 class Operator(Expression):
-    """A named operator, or its adjoint; ``link`` is that of a pick-off operator."""
+    """A named operator or its adjoint; ``link`` is the link of a pick-off operator."""
 
     record: Record
     link: str = ""
@@ -146,7 +146,7 @@ class Operator(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Identity(Expression):
-    """I on one space, or on whatever space its neighbours ask for."""
+    """The identity on one space, or on the space that its neighbours require."""
 
     domain: Space | None = None
 
@@ -253,7 +253,7 @@ class Bias(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Product(Expression):
-    """Factors from left to right; at least two, none of them a product or an identity."""
+    """Two or more factors from left to right, none of them a product or an identity."""
 
     factors: tuple[Expression, ...]
 
@@ -327,7 +327,7 @@ def _digits(number: float) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Inverse(Expression):
-    """The inverse of an expression; ``identities.py`` says what it is in terms of known operators."""
+    """The inverse of an expression; ``identities.py`` expresses it by known operators."""
 
     of: Expression
 

@@ -1,4 +1,4 @@
-"""What is known about inverses, and the block structure of symmetric products: rewrite rules with their sources.
+"""Identities as rewrite rules with their sources: inverses, and the block structure of symmetric products.
 
 A rule is an equality of expressions.  ``INVERSES`` pairs an expression with its inverse; each pair is used in both
 directions and for the adjoints.  Tests prove every rule numerically with ``dense.py``.
@@ -35,7 +35,7 @@ class UnknownInverse(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """``left`` equals ``right`` (or: is its inverse), for every mechanism; ``source`` says where it is from."""
+    """``left`` equals ``right`` (or is its inverse) for every mechanism; ``source`` cites the paper."""
 
     left: Expression
     right: Expression
@@ -125,7 +125,9 @@ def without_mimic_joints(expression: Expression) -> Expression:
 
 
 def expanded(expression: Expression, keep: tuple[Record, ...] = ()) -> Expression:
-    """Abbreviations (but those to ``keep``) and inverses written out: H, phi, psi, E_phi, M, P, G, D, R, S remain."""
+    """Expression with abbreviations (except those to ``keep``) and inverses written out: H, phi, psi, E_phi, M, P, G,
+    D, R, S remain.
+    """
 
     def change(part: Expression) -> Expression | None:
         match part:
@@ -172,7 +174,7 @@ def _known_inverse(expression: Expression) -> Expression | None:
 
 
 def _monic(expression: Expression) -> tuple[Expression, float]:
-    """A multiple with weight one in its first term, and what it was divided by."""
+    """A multiple of the expression whose first term has weight one, and the divisor."""
     if not isinstance(expression, Sum) or not expression.terms:
         return expression, 1.0
     scale = expression.terms[0][0]
@@ -212,7 +214,7 @@ def needs_no_armature(expression: Expression) -> Expression | None:
 
 
 def with_rotor_inertias(expression: Expression) -> Expression:
-    """The expression with H phi M phi* H* + R wherever H phi M phi* H* stands alone, not beside R."""
+    """The expression with H phi M phi* H* replaced by H phi M phi* H* + R, except where R is added already."""
     pattern = _MASS_MATRIX.factors if isinstance(_MASS_MATRIX, Product) else ()
     size = len(pattern)
 
@@ -293,5 +295,5 @@ def is_symmetric(expression: Expression) -> bool:
 
 
 def has_adjoint(expression: Expression) -> bool:
-    """Whether no bias is in it."""
+    """Whether the expression contains no bias."""
     return not any(isinstance(part, Bias) for part in expression.walk())

@@ -136,7 +136,7 @@ class Laws:
             laws.append((left, right, rule))
 
     def rewritten(self, word: Word, only: Rule | None = None) -> tuple[Rule, Polynomial] | None:
-        """The word with the first law that applies (or one of them alone) used once; None where none does."""
+        """The word after one use of the first law that applies (or of the given law); None if none applies."""
         for start, letter in enumerate(word):
             for left, right, rule in self.patterns.get(letter, ()):
                 if (only is None or rule is only) and word[start : start + len(left)] == left:
@@ -162,8 +162,9 @@ class Laws:
         return known[word]
 
     def reduction(self, words: Mapping[Word, Weight]) -> list[tuple[Rule, Polynomial]]:
-        """A short way to the normal form: each law with the sum after it was used wherever it applies.  Of the laws
-        that apply, the one that leaves least is taken; of long sums the first."""
+        """A short reduction to normal form: each law with the sum after its use. Among applicable laws the one with
+        the smallest result is used; for long sums the first.
+        """
         steps: list[tuple[Rule, Polynomial]] = []
         now = dict(words)
         while True:
@@ -207,15 +208,15 @@ def laws_of(rules: tuple[Rule, ...], at_the_ground: bool = True) -> Laws:
 
 def _ground_laws(word: Word) -> tuple[Rule, Polynomial] | None:
     """W X E_phi* = 0, hence W X phi* = W X psi* = W X, and the adjoints; gravity's ground moves like W* does."""
-    for place, letter in enumerate(word):
+    for position, letter in enumerate(word):
         if letter == W:
-            outward = place + 1
+            outward = position + 1
             while outward < len(word) and _is_local(word[outward]):
                 outward += 1
             if outward < len(word) and word[outward] in _OUTWARD:
                 return AT_THE_GROUND, _drop_transfer(word, outward)
         elif letter in _FROM_THE_GROUND:
-            inward = place - 1
+            inward = position - 1
             while inward >= 0 and _is_local(word[inward]):
                 inward -= 1
             if inward >= 0 and word[inward] in _INWARD:
@@ -223,13 +224,13 @@ def _ground_laws(word: Word) -> tuple[Rule, Polynomial] | None:
     return None
 
 
-def _drop_transfer(word: Word, place: int) -> Polynomial:
-    """The word without a transfer that does nothing there; nothing, if that is E_phi."""
-    return {} if word[place] in (E_phi, E_phi.T) else {word[:place] + word[place + 1 :]: 1}
+def _drop_transfer(word: Word, position: int) -> Polynomial:
+    """The word without a transfer that has no effect there; empty if that is E_phi."""
+    return {} if word[position] in (E_phi, E_phi.T) else {word[:position] + word[position + 1 :]: 1}
 
 
 def _is_local(letter: Expression) -> bool:
-    """Whether it is block diagonal, a block per link."""
+    """Whether the operator is block diagonal, one block per link."""
     blocks = (FORCE, MOTION, JOINT)
     return (
         isinstance(letter, Operator)

@@ -1,4 +1,4 @@
-"""What operators do that lead to the loops (see ``actions.py``): motions of links to rates of the loop constraints.
+"""Actions of the operators at loops (see ``actions.py``): map motions of links to rates of the loop constraints.
 
 A loop sees the motion of its side B against its side A.  Joints that carry both sides alike do not enter: L phi* and
 phi L* are therefore taken along the way from A to B at once (``recursions/loops.py``), not by a sweep over all links.
@@ -82,7 +82,7 @@ def _bias(run: Evaluation, step: Step, i: int) -> list[Scalar]:
 
 
 def _curvature(walk: Walk, velocities: Sequence[Motion]) -> list[Scalar]:
-    """The second derivative of one loop's closure, for velocities of its sides.
+    """The second derivative of one loop's closure, for given velocities of its sides.
 
     Along the axes of A, which rotate, the components of the relative velocity [w_B - w_A; u] change at
     [-w_A x (w_B - w_A); w_B x (w_B x r_B) - w_A x (w_A x r_A) - 2 w_A x u], with r from the links' origins to B's.

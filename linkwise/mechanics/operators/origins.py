@@ -1,4 +1,4 @@
-"""Whether a result depends on where the links' origins are, decided by identities.
+"""Decide by identities whether a result depends on the origins of link frames.
 
 The biases a, b, c and gamma belong to the origins of the link frames.  Moving every origin by p_i adds k = [0; w x (w x
 p)] to the links' accelerations: a becomes a + (I - E_phi*) k, b becomes b - M k, c becomes c + k, gamma becomes gamma
@@ -70,7 +70,7 @@ def _coefficient(expression: Expression, bias: Bias) -> Any:
 
 
 def is_zero(expression: Expression) -> bool:
-    """Whether the laws reduce the expression to zero; False also where they do not suffice."""
+    """Whether the laws reduce the expression to zero; False is inconclusive."""
     try:
         return not laws_of(LAWS).normal_form(multiplied_out(expanded(expression)))
     except TooManyTerms:

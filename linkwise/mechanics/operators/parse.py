@@ -21,7 +21,7 @@ MAX_DEPTH = 200  # operations inside each other; a chain of n products or terms 
 
 
 class ParseError(ValueError):
-    """Text that is no operator expression; the message says where and why."""
+    """Text that is not an operator expression; the message gives position and reason."""
 
 
 def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
@@ -55,7 +55,7 @@ def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
 
 
 class _Names:
-    """The meaning of names, and of syntax trees made of them."""
+    """Interpretation of names and of syntax trees."""
 
     def __init__(self, vectors: Mapping[str, Vector]):
         self.operators: dict[str, Expression] = {"I": algebra.I, "Phi": algebra.Phi, "Psi": algebra.Psi}
@@ -87,8 +87,8 @@ class _Names:
                 return _combined(self.value(left, depth + 1), operator, self.value(right, depth + 1), node)
             case ast.Call():
                 return self._call(node)
-        what = type(node).__name__.lower()
-        raise _error(node, f"{what} has no meaning here; there are operators, numbers, @ + - * /, .T and .inv")
+        label = type(node).__name__.lower()
+        raise _error(node, f"{label} has no meaning here; there are operators, numbers, @ + - * /, .T and .inv")
 
     def _named(self, name: str, node: ast.expr) -> Expression:
         if name in self.vectors:

@@ -1,4 +1,4 @@
-"""What operators do that lead to one place: a pick-off at a link or welded frame, the ground (see ``actions.py``)."""
+"""Actions of the pick-off operators at a link, a welded frame or the ground (see ``actions.py``)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ DEEP = 100  # joints in a row beyond which columns are swept rather than compute
 
 
 class Plan:
-    """How an expression is computed.  ``computed`` is the expression in the operators that are applied."""
+    """Evaluation plan of an expression. ``computed`` is the expression in the operators that are applied."""
 
     computed: Expression
 
@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Lines on what is computed besides sweeps."""
+        """Lines about computations besides sweeps."""
         return iter(())
 
     def run(self, at: Configuration, vectors: Vectors) -> Any:
@@ -241,27 +241,28 @@ class Columns(Plan):
         return [[component(at, codomain, i, run.total(value, i), m) for run in runs] for i, m in places(at, codomain)]
 
     def _entries_by_pairs(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
-        """A symmetric matrix whose columns go inwards, pair by pair: a column that begins at a link, and one on its way
-        from further out."""
+        """A symmetric matrix whose columns go inwards, in pairs: a column that begins at a link and one that arrives
+        from further out.
+        """
         recursions = self.recursions
         tasks = [step for sweep in recursions.sweeps for step in sweep.tasks]
         passing = [step for step in tasks if step.direction is not None and not step.action.shared]
         inward = all(step.direction == TIP_TO_BASE for step in passing)
         if not self.symmetric or not inward or {self.computed.domain, self.computed.codomain} != {JOINT}:
             raise NotRolled("columns of a matrix do not go inwards alone, from one joint to the next")
-        links, matrix, ways = at.tree.links, at.tree.matrix_of_dofs(), at.tree.inwards()
+        links, matrix, paths = at.tree.links, at.tree.matrix_of_dofs(), at.tree.inwards()
 
         def step(i: int, _: list[None]) -> tuple[None, None]:
             handed: dict[Dof, Any] = {}
             starting = [((i, k), None) for k in range(links[i].joint.nv)]
-            for dof, arrived in (*ways.arriving(i), *starting):
+            for dof, arrived in (*paths.arriving(i), *starting):
                 column = [None] * len(links) if arrived is not None else unit_vector(at, JOINT, *dof)
                 run = ColumnOnItsWay(with_column({COLUMN: column}), passing, arrived)
                 for m, entry in enumerate(to_user(at, JOINT, i, run.total(recursions.value, i))):
                     matrix[(i, m), dof] = matrix[dof, (i, m)] = entry
                 handed[dof] = run.handed_on(i)
             if at.neighbours.has_parent(i):
-                ways.hand_on(i, handed)
+                paths.hand_on(i, handed)
             return None, None
 
         tip_to_base(links, "columns", step)
@@ -381,12 +382,12 @@ class Congruence(Plan):
 
 
 def plan_for(expression: Expression, mechanism: Mechanism) -> Plan:
-    """How ``expression`` is computed on trees of ``mechanism``: what always costs less in another form is replaced."""
+    """The plan of ``expression`` for trees of ``mechanism``, after replacements that are always cheaper."""
     return plan_as_written(simpler(specialized(expression, mechanism)), mechanism)
 
 
 def plan_as_written(expression: Expression, mechanism: Mechanism) -> Plan:
-    """How ``expression`` is computed on trees of ``mechanism`` in the operators that it is written in."""
+    """The plan of ``expression`` for trees of ``mechanism``, in the operators as written."""
     expression = specialized(expression, mechanism)
     if expression.is_vector:
         computed = written_out(expression)
@@ -414,8 +415,9 @@ def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
 
 
 def _row_by_row(expression: Expression, mechanism: Mechanism) -> bool:
-    """Whether the adjoint's columns cost less.  A motion along a loop serves all of the loop's constraints: L phi* X is
-    made by columns, and so is the adjoint of X phi L*."""
+    """Whether the adjoint's columns are cheaper. A motion along a loop serves all constraints of the loop: L phi* X is
+    evaluated by columns, and so is the adjoint of X phi L*.
+    """
     factors = expression.factors if isinstance(expression, Product) else (expression,)
     if factors[:2] == (L, phi.T) or factors[-2:] == (phi, L.T):
         return factors[:2] != (L, phi.T)

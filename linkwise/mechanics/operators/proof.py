@@ -42,7 +42,7 @@ FEW_TERMS = 6  # a correction for rotors with more of them explains nothing
 
 @dataclass(frozen=True)
 class ProofStep:
-    """One form in a chain of equal ones, in the papers' notation; ``reason`` says why it equals the one before."""
+    """One form in a chain of equal forms, in the papers' notation; ``reason`` justifies the step."""
 
     form: str
     reason: str
@@ -79,15 +79,16 @@ class Proof:
 
     @cached_property
     def holds_without_rotors(self) -> bool:
-        """Whether it is proven for mechanisms whose joints have no rotors, as in the papers."""
+        """Whether it is proven for mechanisms without rotor inertias, as in the papers."""
         if self.holds is None or not self.armature:
             return bool(self.holds)
         return self.holds or isinstance(_prove_by_laws(self.left, self.right, armature=False), Proof)
 
     @cached_property
     def with_rotors(self) -> Proof | None:
-        """The proof of the identity that takes its place where joints have rotors: the same one where it holds there
-        too, else one in which terms of R are added; None where none is known."""
+        """The proof of the corresponding identity with rotor inertias: the identity itself if it holds, else with
+        terms of R added; None if unknown.
+        """
         if self.holds and self.armature:
             return self
         return _corrected(self.left, self.right) if self.holds_without_rotors else None
@@ -150,8 +151,9 @@ def prove(left: Expression, right: Expression, armature: bool | None = None) -> 
 
 
 def _corrected(left: Expression, right: Expression) -> Proof | None:
-    """The proof of an identity that holds with rotors, made of one that needs joints without: with the mass matrix
-    H phi M phi* H* + R for H phi M phi* H*, or with what the right side lacks."""
+    """The proof of an identity with rotor inertias, derived from one without: H phi M phi* H* becomes H phi M phi* H*
+    + R, or the missing terms are added to the right side.
+    """
     heavy = with_rotor_inertias(left), with_rotor_inertias(right)
     for sides in ((left, right), (left, heavy[1]), (heavy[0], right), heavy):
         if isinstance(proof := _prove_by_laws(*sides, armature=True), Proof):
@@ -170,17 +172,17 @@ def _corrected(left: Expression, right: Expression) -> Proof | None:
 
 
 def _prove_by_laws(left: Expression, right: Expression, armature: bool) -> Proof | str:
-    """The proof that both sides have one normal form, or why there is none."""
+    """The proof that both sides have the same normal form, or the reason for failure."""
     try:
         writing = _Writing(armature, any(part == COMPOSITE for side in (left, right) for part in side.walk()))
         words = [writing.words(side) for side in (left, right)]
     except (TooManyTerms, RecursionError) as error:
         return str(error) or "the sides are too deep to be written out"
-    ways = tuple(
+    chains = tuple(
         Way(side, *words_of_side, writing.laws) for side, words_of_side in zip((left, right), words, strict=True)
     )
-    if ways[0].end == ways[1].end:
-        return Proof(left, right, True, ways, tuple(writing.lemmas), armature=armature)
+    if chains[0].end == chains[1].end:
+        return Proof(left, right, True, chains, tuple(writing.lemmas), armature=armature)
     return "the laws lead to different normal forms"
 
 
@@ -209,7 +211,7 @@ def _refute_by_numbers(left: Expression, right: Expression, armature: bool, why:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One side of a proof on its way to its normal form: the words it is multiplied out to, by which definitions."""
+    """One side of a proof: the words that it expands to, and the definitions used."""
 
     side: Expression
     words: Polynomial
@@ -240,7 +242,7 @@ class Way:
 
 
 class _Writing:
-    """Writes expressions out and reduces them; inverses become lemmas, or letters with what their definition says."""
+    """Expands and reduces expressions; inverses become lemmas, or letters with their definition."""
 
     def __init__(self, armature: bool, composites: bool) -> None:
         self.armature = armature
@@ -274,7 +276,7 @@ class _Writing:
         return None
 
     def _inverted(self, inverse: Factored) -> Polynomial:
-        """The words of an inverse: what is known of it, once it is proven, else a letter of its own."""
+        """The words of an inverse: a proven identity, else a letter of its own."""
         if inverse.of not in self._inverses:
             outer, self._definitions = self._definitions, {}
             known = self._known_inverse(inverse.of)
@@ -294,14 +296,14 @@ class _Writing:
             return None
         inside, words = self._words(inner), self._words(known)
         unit = _identity(inner)
-        ways = (
+        chains = (
             Way(inner @ known, times(inside, words), tuple(self._definitions), self.laws),
             Way(unit, {ONE: 1}, (), self.laws),
         )
-        if ways[0].end != ways[1].end:
+        if chains[0].end != chains[1].end:
             return None
         if len(inside) > 1 or len(next(iter(inside))) > 1:  # of single letters it is what the inverse letter means
-            self.lemmas.append(Proof(inner @ known, unit, True, ways, armature=self.armature))
+            self.lemmas.append(Proof(inner @ known, unit, True, chains, armature=self.armature))
         return words
 
     def _letter(self, inner: Expression) -> Polynomial:
@@ -336,7 +338,7 @@ def _chain(left: Way, right: Way) -> tuple[ProofStep, ...]:
     """The chain of forms from the left side to the normal form, and from there to the right side."""
     steps, backwards = left.steps(), right.steps()
     forms = [notation(right.side), *(step.form for step in backwards)]
-    steps += [ProofStep(forms[place], backwards[place].reason) for place in reversed(range(len(backwards)))]
+    steps += [ProofStep(forms[k], backwards[k].reason) for k in reversed(range(len(backwards)))]
     before = (notation(left.side), *(step.form for step in steps))
     return tuple(step for step, last in zip(steps, before, strict=False) if step.form != last)
 

@@ -1,4 +1,4 @@
-"""What is known about one operator, and what one operator at work is: a record, an action, a step.
+"""Records of operators: definition (record), action at a link, and step in a plan.
 
 A record holds everything but the dense matrix, which the oracle builds from the papers' definitions by itself.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """What an operator, or its adjoint, does at one link.
+    """The action of an operator or its adjoint at one link.
 
     name         as expressions print it: "phi", "phi.T"
     compute      the value at link i of a step, from the values of its inputs: Force, Motion, list of joint numbers or
@@ -103,7 +103,7 @@ class Record:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is block diagonal: link by link, or at one link."""
+        """Whether the operator is block diagonal: one block per link, or at one link."""
         applied = [action for action in (self.apply, self.adjoint) if action is not None]
         between_links = any(space.is_single and not space.at_link for space in (self.domain, self.codomain))
         return bool(applied) and all(action.direction is None for action in applied) and not between_links

@@ -1,4 +1,4 @@
-"""Angular velocities of the links and what biases need of them: one recursion each, from base to tip."""
+"""Angular velocities of the links and derived biases: one base-to-tip recursion each."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _ARTICULATED = (*TRANSFER, *GAINS, *RICCATI)
 
 
 def simplified(expression: Expression, mech: Mechanism | None) -> Expression:
-    """The equal form that costs least: by counted operations on a mechanism, or by the number of its steps."""
+    """The cheapest equal form: by counted operations on a mechanism, or by the number of steps."""
     if mech is None:
         return min(equal_forms(expression), key=lambda form: (extent(form)[:2], len(list(form.walk()))))
     require_mechanism(mech)
@@ -67,8 +67,9 @@ def simplified(expression: Expression, mech: Mechanism | None) -> Expression:
 
 
 def promising_forms(expression: Expression, mech: Mechanism) -> tuple[Expression, ...]:
-    """For a mechanism, the expression as it is written, and the forms that do something else: of those with as many
-    recursions the one with the fewest steps, if these are not many more than others have."""
+    """For a mechanism, the expression as written and the equal forms that differ in their computation. Of forms with
+    equally many recursions only the one with the fewest steps is kept, if it is not much longer than others.
+    """
     rotors = any(any(body.armature) for body in mech.bodies)
     written, *others = equal_forms(specialized(expression, mech), rotors)
     if not others:
@@ -85,7 +86,7 @@ def promising_forms(expression: Expression, mech: Mechanism) -> tuple[Expression
 
 
 class Extent(NamedTuple):
-    """How much is done: recursions over all links, and steps in all; ``work`` is the same where the same is done."""
+    """Size of a computation: recursions over all links and total steps; ``work`` is equal for equal computations."""
 
     recursions: int
     steps: int
@@ -111,7 +112,7 @@ def _sum_of(terms: Combination, known: dict[Step, int]) -> int:
 
 @lru_cache(maxsize=1024)
 def equal_forms(expression: Expression, rotors: bool = True) -> tuple[Expression, ...]:
-    """The expression as it is written, and other forms of it that differ when they are written out.
+    """The expression as written, and equal forms with different expansions.
 
     rotors   whether joints may have them: an inverse that is known only without them has no other form then
     """
@@ -158,8 +159,9 @@ def _introduce_tau_bar(words: Polynomial) -> Polynomial:
 
 
 def _merge_gravity_into_biases(words: Polynomial) -> Polynomial:
-    """The words of gravity as those of the bias accelerations, where the ground's acceleration acts as these do: more
-    words, but one vector less is moved about."""
+    """Replace words of gravity by words of bias accelerations where the ground's acceleration acts like a bias: more
+    words, but one vector less to propagate.
+    """
     pulled = {word: weight for word, weight in words.items() if word[-1:] == (gravity(),)}
     for a in {word[-1] for word in words if word and isinstance(word[-1], Bias) and _is_acceleration(word[-1])}:
         like = {(*word[:-1], gravity()): weight for word, weight in words.items() if word[-1] == a}

@@ -1,4 +1,6 @@
-"""Where vectors live: joint space, independent coordinates, link forces, link motions, one link, loops, numbers."""
+"""Vector spaces of the algebra: joint space, independent coordinates, link forces, link motions, one link, loops,
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ class Space:
 
     @property
     def holds_forces(self) -> bool:
-        """Whether its vectors are forces, on all links or at one."""
+        """Whether its vectors are forces, on all links or on one."""
         return self.name in (FORCE.name, FORCE_AT_LINK.name)
 
     @property
@@ -32,11 +34,11 @@ class Space:
 
     @cached_property
     def is_single(self) -> bool:
-        """Whether its vectors have one value, not one for each link."""
+        """Whether its vectors have a single value instead of one per link."""
         return self.at_link or self in (SCALAR, COORDINATE, LOOP)
 
     def at(self, link: str) -> Space:
-        """The space itself, or that of the named link where it is a space at one link."""
+        """The space itself, or for a space at one link the space at the named link."""
         return Space(self.name, link) if self.at_link and link else self
 
 

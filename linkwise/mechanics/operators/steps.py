@@ -138,7 +138,7 @@ class StepBuilder:
         absorbed: frozenset[Action] = frozenset(),
         factored: Factored | None = None,
     ) -> Step:
-        """The step with these inputs; what its action needs of the whole tree is added to ``uses``."""
+        """The step with these inputs; tree-wide data that its action needs is recorded in ``uses``."""
         uses = (*self._needed(action), *uses)
         inputs = {role: value for role, value in (inputs or {}).items() if value}
         roles = tuple((role, tuple((id(s), w) for s, w in value)) for role, value in sorted(inputs.items()))
@@ -195,7 +195,7 @@ def regroupable_steps(steps: Sequence[Step], value: Combination) -> frozenset[St
 
 
 def _moved_by_joints(step: Step) -> bool:
-    """Whether it is M x, M x + b or C x of motions phi* H* y, with the velocity's biases in all of it or nowhere."""
+    """Whether the step is M x, M x + b or C x of motions phi* H* y, with velocity biases in all terms or none."""
     sources = step.inputs.get("x", ())
     if step.action is actions.M:
         return all(_joint_motion(source, biased=False) for source, _ in sources)

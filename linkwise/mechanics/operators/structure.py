@@ -47,7 +47,7 @@ def _factors_of(expression: Expression) -> tuple[Expression, ...]:
 
 
 def structured(expression: Expression, symmetric: bool, depth: int) -> Expression:
-    """The expression with its structured products replaced; products of sums are multiplied out for that.
+    """The expression with structured products replaced; products of sums are expanded for that.
 
     Mobilities cost a recursion of 6x6 matrices: for a matrix over many links they pay on long chains only.
     """
@@ -90,7 +90,7 @@ def _chain(factors: tuple[Expression, ...]) -> Expression:
 
 
 def _multiplied_out(expression: Expression, limit: int) -> Iterator[tuple[float, Expression]]:
-    """Weighted products without sums inside; not many more than ``limit`` of them."""
+    """Weighted products without sums inside; at most about ``limit`` of them."""
     if isinstance(expression, Sum):
         for weight, term in expression.terms:
             for inner, plain in _multiplied_out(term, limit):

@@ -1,4 +1,4 @@
-"""Operators of which nothing is known: what is proven with them holds whatever they are."""
+"""Operators without known properties: identities proven with them hold for any operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .spaces import Space
 
 @lru_cache(maxsize=256)
 def symbol(name: str, domain: Space, codomain: Space, self_adjoint: bool = False) -> Operator:
-    """An operator between two spaces for ``prove``; the same for the same arguments.
+    """An operator between two spaces for ``prove``; the same arguments return the same operator.
 
     Derivatives of operators, cross products with velocities and whatever else identities speak of can stand in them.
     It has no recursion and cannot be compiled; the oracle gives it a random matrix, symmetric if it is its own adjoint.

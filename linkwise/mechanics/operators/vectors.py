@@ -34,7 +34,7 @@ def input_vectors(expression: Expression) -> dict[str, Space]:
 
 
 def size_of(space: Space, mechanism: Mechanism) -> int:
-    """How many numbers a vector of a space has."""
+    """Size of a vector of a space."""
     if space == JOINT:
         return sum(body.kind.nv for body in mechanism.bodies)
     if space in (FORCE, MOTION):

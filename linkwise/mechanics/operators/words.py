@@ -1,4 +1,4 @@
-"""Expressions multiplied out: sums of words, which are products of letters; and expressions made of them again.
+"""Expansion of expressions to sums of words, products of letters, and back to expressions.
 
 A letter is what a product is made of: an operator, a vector, a bias, or the inverse of a small matrix.  The empty word
 is the identity.  Weights are exact: integers, and fractions where they are none.
@@ -126,7 +126,7 @@ def as_expression(words: Mapping[Word, Weight], domain: Space | None, codomain: 
 
 
 def _terms(words: Mapping[Word, Weight], domain: Space | None) -> list[Term]:
-    """One term for every first letter of the words; a term of its own for every word that begins with a vector."""
+    """One term per first letter of the words; words that begin with a vector get a term each."""
     groups: dict[Word, Polynomial] = {}
     for word, weight in words.items():
         head = 1 if word and not word[0].is_vector else len(word)
@@ -153,7 +153,7 @@ def _divided(weight: Weight, divisor: Weight) -> Weight:
 
 
 def _sum(terms: Sequence[Term], domain: Space | None, codomain: Space | None) -> Expression:
-    """The sum of terms; those that end alike share their ends."""
+    """The sum of terms; terms with a common end share it."""
     ends: dict[tuple[Expression, ...], list[Term]] = {}
     for term in terms:
         ends.setdefault(term[1][-1:], []).append(term)

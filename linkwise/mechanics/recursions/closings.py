@@ -52,7 +52,7 @@ def closings(
     spins: Sequence[AngularVelocity],
     v: Sequence[Scalar],
 ) -> list[Closing]:
-    """The closings of all constraints of a cluster."""
+    """The constraint equations of a cluster."""
     around = _Around(at, cluster, spins, v)
     return [around.closing(number) for number in cluster.loops]
 
@@ -85,7 +85,7 @@ class _Around:
     def closing(self, number: int) -> Closing:
         loop = self.at.tree.mechanism.loops[number]
         rows = self.at.tree.mechanism.constraints.rows(loop.name)
-        places = tuple(range(rows.start, rows.stop))
+        numbers = tuple(range(rows.start, rows.stop))
         if not isinstance(loop, Loop):
             way = way_of(self.at.tree, self.at.joint_kinematics, self.at.coordinates, loop)
             assert isinstance(way, Tie)
@@ -93,10 +93,10 @@ class _Around:
             aim = way.aim
             rate = dot((ratio for _, ratio in way.bodies), rates) - aim.velocity
             bias = way.turning(rates) - aim.acceleration
-            return Closing(number, places, {}, way.bodies, [bias], way.closure(), [rate], [aim.velocity])
-        return self._link_closing(number, places, loop)
+            return Closing(number, numbers, {}, way.bodies, [bias], way.closure(), [rate], [aim.velocity])
+        return self._link_closing(number, numbers, loop)
 
-    def _link_closing(self, number: int, places: tuple[int, ...], loop: Loop) -> Closing:
+    def _link_closing(self, number: int, numbers: tuple[int, ...], loop: Loop) -> Closing:
         tree = self.at.tree
         (a, side_a), (b, side_b) = (side_of(tree, loop, link, pose) for link, pose in _sides(loop))
         world_a, world_b = (beyond(self.poses[i], side) for i, side in ((a, side_a), (b, side_b)))
@@ -118,7 +118,7 @@ class _Around:
         on: dict[int, list[Force]] = {}
         for station in sides:
             on[station.link] = [walk.force_on_link(station, row) for row in walk.gradient]
-        return Closing(number, places, on, (), bias, walk.closure(), rates, [aim.velocity] * len(places))
+        return Closing(number, numbers, on, (), bias, walk.closure(), rates, [aim.velocity] * len(numbers))
 
     def _swinging(self, walk: Walk, velocity: Motion) -> Motion:
         """The rate of the relative velocity along A's axes, while the links' accelerations are zero."""

@@ -63,17 +63,17 @@ class ClusterDynamics:
         return self.at.tree.mechanism.v_index(body.joint).start + column[1], body.mimic.ratio if body.mimic else 1.0
 
     def joint_values(self, coordinates: Mapping[int, Scalar]) -> dict[int, list[Scalar]]:
-        """A vector over coordinates as one over the joints of the cluster's links."""
+        """Values of the joints of the cluster's links, from a vector over coordinates."""
         values: dict[int, list[Scalar]] = {i: [] for i in self.cluster.bodies}
         for column in self.columns:
-            place, ratio = self.coordinate(column)
-            values[column[0]].append(coordinates[place] * ratio)
+            coordinate, ratio = self.coordinate(column)
+            values[column[0]].append(coordinates[coordinate] * ratio)
         return values
 
     # -- composite bodies -------------------------------------------------------------------------------
 
     def composites(self) -> tuple[dict[int, Inertia], Inertia | None]:
-        """Inertia of every link with all it carries, ties frozen; and of the whole cluster, at its parent."""
+        """Composite inertia of every link with locked joints beyond it, and of the whole cluster at its parent."""
         sums: dict[int, Inertia] = {}
         for i in self.cluster.bodies:
             load = self.loads[i].inertia
@@ -102,8 +102,8 @@ class ClusterDynamics:
 
         def add(a: Column, b: Column, value: Scalar) -> None:
             (p, r), (s, t) = self.coordinate(a), self.coordinate(b)
-            for place in ((p, s), (s, p)) if a != b else ((p, s),):
-                mass[place] = mass.get(place, 0.0) + value * (r * t)
+            for entry in ((p, s), (s, p)) if a != b else ((p, s),):
+                mass[entry] = mass.get(entry, 0.0) + value * (r * t)
 
         for column in self.columns:
             i, k = column
@@ -117,9 +117,9 @@ class ClusterDynamics:
                 for m, motion in enumerate(self.kinematics(j).motion):
                     add((j, m), column, force.dot(motion))
             if self.cluster.parent >= 0:
-                place, ratio = self.coordinate(column)
+                coordinate, ratio = self.coordinate(column)
                 moved = self.kinematics(j).transform.force_back(force) * ratio
-                on_parent[place] = on_parent[place] + moved if place in on_parent else moved
+                on_parent[coordinate] = on_parent[coordinate] + moved if coordinate in on_parent else moved
         return mass, on_parent
 
     # -- motion along k ---------------------------------------------------------------------------------
@@ -142,9 +142,9 @@ class ClusterDynamics:
         on_parent = NO_FORCE
         for i in reversed(self.cluster.bodies):
             for k, motion in enumerate(self.kinematics(i).motion):
-                place, ratio = self.coordinate((i, k))
+                coordinate, ratio = self.coordinate((i, k))
                 felt = total[i].dot(motion) + self.links[i].armature[k] * joint_rates[i][k]
-                joint_forces[place] = joint_forces[place] + felt * ratio
+                joint_forces[coordinate] = joint_forces[coordinate] + felt * ratio
             if self.links[i].parent in self.inside:
                 total[self.links[i].parent] += self.kinematics(i).transform.force_back(total[i])
             elif self.cluster.parent >= 0:

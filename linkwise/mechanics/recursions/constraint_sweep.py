@@ -104,8 +104,8 @@ class ConstraintSweep:
         for i, forces in closing.on.items():
             self._add_on(i, r, forces[k])
         for i, ratio in closing.joints:
-            place, weight = self.dynamics.coordinate((i, 0))
-            self._add_coupling(r, -1 - place, ratio * weight)
+            coordinate, weight = self.dynamics.coordinate((i, 0))
+            self._add_coupling(r, -1 - coordinate, ratio * weight)
 
     # -- entries ------------------------------------------------------------------------------------------
 
@@ -165,44 +165,44 @@ class ConstraintSweep:
         parent, motions = dynamics.links[i].parent, kinematics.motion
         inertia, force = self.inertias.pop(i), self.forces.pop(i)
         on, others = self.on.pop(i), self._take_between(i)
-        places = [dynamics.coordinate((i, k)) for k in range(len(motions))]
-        if any(place in self.shared for place, _ in places):
-            columns = [motion * ratio for motion, (_, ratio) in zip(motions, places, strict=True)]
-            for k, (column, (place, ratio)) in enumerate(zip(columns, places, strict=True)):
-                y = -1 - place
+        coordinates = [dynamics.coordinate((i, k)) for k in range(len(motions))]
+        if any(coordinate in self.shared for coordinate, _ in coordinates):
+            columns = [motion * ratio for motion, (_, ratio) in zip(motions, coordinates, strict=True)]
+            for k, (column, (coordinate, ratio)) in enumerate(zip(columns, coordinates, strict=True)):
+                y = -1 - coordinate
                 armature = dynamics.links[i].armature[k]
                 self._add_coupling(y, y, armature * ratio * ratio)
-                for m, (other, _) in enumerate(places[: k + 1]):
+                for m, (other, _) in enumerate(coordinates[: k + 1]):
                     value = (inertia @ columns[m]).dot(column)
-                    twice = m != k and other == place
+                    twice = m != k and other == coordinate
                     self._add_coupling(y, -1 - other, value + value if twice else value)
                 self.rest[y] = self.rest[y] + force.dot(column)
-                for z, own in on.items():
-                    self._add_coupling(y, z, own.dot(column))
+                for z, row in on.items():
+                    self._add_coupling(y, z, row.dot(column))
                 for j, matrix in others.items():
                     self._add_on(j, y, _adjoint_product(matrix, column))
-            for column, (place, _) in zip(columns, places, strict=True):
+            for column, (coordinate, _) in zip(columns, coordinates, strict=True):
                 pushed = inertia @ column
-                on[-1 - place] = on[-1 - place] + pushed if -1 - place in on else pushed
+                on[-1 - coordinate] = on[-1 - coordinate] + pushed if -1 - coordinate in on else pushed
 
             def moved(at: _Motions) -> None:
                 behind = propagate_acceleration_with_biases(kinematics, spin, at.links[parent])
-                rates = [at.numbers[-1 - place] * ratio for place, ratio in places]
+                rates = [at.numbers[-1 - coordinate] * ratio for coordinate, ratio in coordinates]
                 at.links[i] = behind + kinematics.relative_motion(rates)
 
         else:
             joint = articulate(kinematics, inertia)
-            innovation = joint.innovation([self.tau[place] for place, _ in places], force)
+            innovation = joint.innovation([self.tau[coordinate] for coordinate, _ in coordinates], force)
             rates = joint.factor.solve(innovation)
-            seen = {y: [own.dot(motion) for motion in motions] for y, own in on.items()}
+            seen = {y: [row.dot(motion) for motion in motions] for y, row in on.items()}
             felt = {j: [_adjoint_product(matrix, motion) for motion in motions] for j, matrix in others.items()}
             self._reach(on, motions, joint.d)
-            answers = {y: joint.factor.solve(own) for y, own in seen.items()}
+            answers = {y: joint.factor.solve(column) for y, column in seen.items()}
             free = frozenset(range(6)).difference(joint.held)
-            for y, own in on.items():
+            for y, row in on.items():
                 for gain, x in zip(joint.gain, seen[y], strict=True):
-                    own = own - gain * x
-                on[y] = _remove_free_components(own, free)
+                    row = row - gain * x
+                on[y] = _remove_free_components(row, free)
             for j, matrix in others.items():
                 for gain, force_on_j in zip(joint.gain, felt[j], strict=True):
                     flat = force_on_j.flat()
@@ -213,7 +213,7 @@ class ConstraintSweep:
                 self.rest[y] = self.rest[y] + dot(seen[y], rates)
                 for z in known[: k + 1]:
                     self._add_coupling(y, z, -dot(seen[y], answers[z]))
-            answered = {j: self._divided(joint.factor, own) for j, own in felt.items()}
+            answered = {j: self._divided(joint.factor, column) for j, column in felt.items()}
             for j, pushes in felt.items():
                 for k, rate in enumerate(rates):
                     self._add_force(j, pushes[k] * rate)
@@ -227,22 +227,22 @@ class ConstraintSweep:
             def moved(at: _Motions) -> None:
                 behind = propagate_acceleration_with_biases(kinematics, spin, at.links[parent])
                 left = list(innovation)
-                for y, own in seen.items():
-                    left = [a - x * at.numbers[y] for a, x in zip(left, own, strict=True)]
+                for y, row in seen.items():
+                    left = [a - x * at.numbers[y] for a, x in zip(left, row, strict=True)]
                 for j, own_forces in felt.items():
                     left = [a - f.dot(at.links[j]) for a, f in zip(left, own_forces, strict=True)]
                 answer = joint.factor.solve(left)
                 rates = [a - gain.dot(behind) for a, gain in zip(answer, joint.gain, strict=True)]
                 at.links[i] = behind + kinematics.relative_motion(rates)
-                for (place, _), rate in zip(places, rates, strict=True):
-                    at.rates[place] = rate
+                for (coordinate, _), rate in zip(coordinates, rates, strict=True):
+                    at.rates[coordinate] = rate
 
         self._back.append(moved)
         bias = propagate_acceleration_with_biases(kinematics, spin, NO_MOTION)
         back = kinematics.transform.force_back
-        for y, own in on.items():
-            self.rest[y] = self.rest[y] + own.dot(bias)
-            self._add_on(parent, y, back(own))
+        for y, row in on.items():
+            self.rest[y] = self.rest[y] + row.dot(bias)
+            self._add_on(parent, y, back(row))
         for j, matrix in others.items():
             self._add_force(j, _adjoint_product(matrix, bias))
             self._add_between(parent, j, [back(column) for column in matrix])
@@ -389,14 +389,14 @@ class ConstraintSweep:
                 for i, forces in closing.on.items():
                     felt[i] = felt.get(i, NO_FORCE) - forces[k] * multiplier
                 for i, ratio in closing.joints:
-                    place, factor = dynamics.coordinate((i, 0))
-                    joint_forces[place] = joint_forces[place] - multiplier * (ratio * factor)
+                    coordinate, factor = dynamics.coordinate((i, 0))
+                    joint_forces[coordinate] = joint_forces[coordinate] - multiplier * (ratio * factor)
         for i in reversed(dynamics.cluster.bodies):
             if i in felt:
                 kinematics, behind = dynamics.kinematics(i), dynamics.links[i].parent
                 for k, motion in enumerate(kinematics.motion):
-                    place, factor = dynamics.coordinate((i, k))
-                    joint_forces[place] = joint_forces[place] + felt[i].dot(motion) * factor
+                    coordinate, factor = dynamics.coordinate((i, k))
+                    joint_forces[coordinate] = joint_forces[coordinate] + felt[i].dot(motion) * factor
                 felt[behind] = felt.get(behind, NO_FORCE) + kinematics.transform.force_back(felt[i])
         return joint_forces
 

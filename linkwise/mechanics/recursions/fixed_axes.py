@@ -38,8 +38,9 @@ class _Direction(NamedTuple):
 
 
 class FixedAxes(Configuration):
-    """The tree at a configuration (``rotates_in_a_plane``): the frames of all links have the axes that the first of
-    them has at zero."""
+    """The tree at a configuration (``rotates_in_a_plane``) with all link frames parallel to the first link's frame at
+    zero.
+    """
 
     def __init__(self, tree: Tree, q: Sequence[Scalar]):
         super().__init__(tree, q)
@@ -51,17 +52,17 @@ class FixedAxes(Configuration):
     def _place(self, i: int, parent: _Direction | None) -> _Direction:
         link, (angle,) = self.tree.links[i], self.coordinates[i]
         if parent is None:  # what the joint adds to its angle is a constant rotation of the axes
-            place = link.place.then(Transform((turn(rotation_about(2, link.spin), link.quarter_turns),)))
+            transform = link.place.then(Transform((turn(rotation_about(2, link.spin), link.quarter_turns),)))
         else:
             angle = angle + (link.spin + link.quarter_turns * (math.pi / 2)) + parent.angle
-            place = Transform((Translation(parent.rotation.vector_back(link.place.position())),))
+            transform = Transform((Translation(parent.rotation.vector_back(link.place.position())),))
         rotation = rotation_about(2, angle)
         seen = dataclasses.replace(
             link,
-            place=place,
+            place=transform,
             inertia=rotation.inertia_back(link.inertia),
             regrouped=rotation.inertia_back(link.regrouped),
             user=Transform((rotation, *link.user.factors)),
         )
-        self._kinematics[i] = JointKinematics(seen, place, link.joint.motion(self.coordinates[i]))
+        self._kinematics[i] = JointKinematics(seen, transform, link.joint.motion(self.coordinates[i]))
         return _Direction(angle, rotation)

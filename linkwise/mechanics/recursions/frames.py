@@ -1,5 +1,5 @@
-"""Choice of internal link frames: where a frame may stand anywhere along its joint's axis and at any angle about it,
-put it where the steps to the next link have the fewest numbers (modified Denavit-Hartenberg frames, saha1999 App. A).
+"""Choice of internal link frames. A frame may be anywhere along its joint's axis and at any angle about it; the choice
+minimises the numbers in the steps to the next link (modified Denavit-Hartenberg frames, saha1999 App. A).
 
 With the canonical frame C (z along the joint axis) of a link, the internal frame is C Tz(slide) Rz(turn).  Its origin
 is the foot of the common normal with the parent's axis, its x is along the common normal with the next axis.
@@ -137,7 +137,7 @@ def _turn_towards(rotation: np.ndarray, position: np.ndarray, length: float) -> 
 
 
 def _turn_to_mass(body: Body) -> float:
-    """The angle about z at which x points to a last link's centre of mass, if fewer numbers describe its mass then."""
+    """Angle about z at which x points to a last link's centre of mass, if this saves numbers."""
     alignment = np.array(body.kind.alignment)
 
     def numbers(angle: float) -> tuple[int, float]:
@@ -170,7 +170,7 @@ def _split_shift(rotation: np.ndarray, position: np.ndarray, reach: float, lengt
 
 
 def skew_axes(mechanism: Mechanism) -> np.ndarray:
-    """Whether the axis of each body's joint is not parallel to its parent's (the world's z for the first)."""
+    """Per body, whether its joint's axis is not parallel to its parent's (the world's z for the first)."""
     rotations, _ = canonical_steps(mechanism)
     return np.hypot(rotations[:, 2, 0], rotations[:, 2, 1]) > ROUND_OFF
 

@@ -62,8 +62,8 @@ class HeldCluster:
         """Accelerations of the coordinates."""
         rest = self._answer(parent, 1)
         total = [a + b for a, b in zip(rest, self.loops.within(self.kept), strict=True)] if self.kept else rest
-        places = reversed(self.dynamics.cluster.coordinates)
-        return dict(zip(places, self.factor.half_inverse_adjoint(total), strict=True))
+        coordinates = reversed(self.dynamics.cluster.coordinates)
+        return dict(zip(coordinates, self.factor.half_inverse_adjoint(total), strict=True))
 
     def multipliers(self, parent: Motion) -> list[Scalar]:
         """Multipliers, dimensionless: of least norm where loops are redundant, zero for inactive loops."""
@@ -97,21 +97,21 @@ def hold_cluster(
     """Eliminate the joints of a cluster under the loop constraints ``rows``, of which those hold whose number in
     ``active`` is not 0 but 1, in ``units`` of constraints and of multipliers; ``ground`` is the acceleration of the
     ground.  With it what is left on the parent, for a parent that is not the ground."""
-    places = dynamics.cluster.coordinates[::-1]
+    coordinates = dynamics.cluster.coordinates[::-1]
     hangs_on_link = dynamics.cluster.parent >= 0
-    felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(places, 0.0))
+    felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(coordinates, 0.0))
     composites, composite = dynamics.composites()
     mass, on_parent = dynamics.mass_matrix(composites)
-    factor = Factor.of([[mass.get((i, j), 0.0) for j in places] for i in places])
+    factor = Factor.of([[mass.get((i, j), 0.0) for j in coordinates] for i in coordinates])
     doubt: Scalar = 0.0
-    for pivot, c in zip(factor.pivots, places, strict=True):
+    for pivot, c in zip(factor.pivots, coordinates, strict=True):
         doubt = doubt + select(pivot > mass[c, c] * WITHOUT_INERTIA, 0.0, 1.0)
-    loops = orthogonalized([factor.half_inverse([row.at(c) for c in places]) for row in rows], active, units[0])
-    drive = loops.split(factor.half_inverse([tau[c] - felt[c] for c in places]))
+    loops = orthogonalized([factor.half_inverse([row.at(c) for c in coordinates]) for row in rows], active, units[0])
+    drive = loops.split(factor.half_inverse([tau[c] - felt[c] for c in coordinates]))
     kept = loops.with_products([-row.at(BIAS) for row in rows])
     gain: list[Split] = []
     if hangs_on_link:
-        columns = zip(*(on_parent[c].flat() for c in places), strict=True)
+        columns = zip(*(on_parent[c].flat() for c in coordinates), strict=True)
         gain = [loops.split(factor.half_inverse(list(column))) for column in columns]
     held = HeldCluster(dynamics, factor, loops, units[1], drive, kept, gain, doubt + loops.doubt)
     if not hangs_on_link:

@@ -1,4 +1,4 @@
-"""Links of the same class: those for which a recursion does the same, with other numbers.
+"""Link classes: links with the same computation and different numbers.
 
 Two links are of a class if their joints are, if their numbers vanish at the same places, so that what folds away at one
 does at the other, and if they stand alike in the tree: on the ground or not, carrying others or not.
@@ -26,7 +26,7 @@ Form = Any  # of a value: what ``assembled`` needs besides its numbers
 
 
 def taken_apart(value: Any) -> tuple[Form, list[Scalar]]:
-    """The form of a nested value, and its numbers."""
+    """The structure of a nested value, and its numbers."""
     numbers: list[Scalar] = []
 
     def form_of(part: Any) -> Form:
@@ -80,8 +80,9 @@ class LinkClass:
 
     @cached_property
     def varies(self) -> np.ndarray:
-        """Which numbers are not the same for all of the links.  A link that is the only one of its class has the code
-        of any such link too: variants of a mechanism share it."""
+        """Which numbers differ among the links. A link alone in its class is compiled like a member of a larger one,
+        so that variants of a mechanism share the code.
+        """
         if len(self.links) == 1:
             return np.array([_folding(number) is None for number in self.table[0].tolist()], bool)
         return (self.table != self.table[0]).any(axis=0)
@@ -104,8 +105,8 @@ class LinkClass:
 
 
 def link_classes_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[LinkClass]:
-    """The classes of the links of a tree, in order of their first links.  ``marked`` ones are of classes of their own,
-    and so are those on the paths to them.
+    """The link classes of a tree, in order of their first links. ``marked`` links and those on the paths to them get
+    classes of their own.
 
     A link that has few of its class is taken as one in a general position, in which nothing folds away; and if there
     are still few, as one with an armature too.  If it is the only one then, it stays as it is.
@@ -152,7 +153,7 @@ def _numbers_of(link: Link) -> tuple[Any, ...]:
 
 
 def _outline(link: Link, folds: Callable[[Link], list[float]]) -> tuple[Hashable, list[float]]:
-    """What links of a class share besides their standing, and the link's numbers, as ``taken_apart`` gives them."""
+    """Class key of a link, and its numbers, as ``taken_apart`` returns them."""
     form = tuple((type(step), getattr(step, "axis", None)) for step in (*link.place.factors, None, *link.user.factors))
     key = link.joint.canonical_kind, link.quarter_turns, form, *map(_folding, folds(link))
     return key, _plain_numbers(link)
@@ -170,7 +171,7 @@ def _plain_numbers(link: Link) -> list[float]:
 
 
 def _general(link: Link) -> Link:
-    """A copy of the link whose placement is written in its most general form."""
+    """A copy of the link with its placement in the most general form."""
     angle = link.joint.rotation_coordinate
     return dataclasses.replace(
         link,
@@ -203,7 +204,7 @@ def _folding(number: float) -> float | None:
 
 
 def outward(link_classes: Sequence[LinkClass], parents: Sequence[int]) -> Iterator[int]:
-    """The classes in an order in which each but those on the ground has a parent of a class before it."""
+    """The classes ordered so that the parent of each, unless on the ground, is of an earlier class."""
     depth = [0] * len(parents)
     for i, parent in enumerate(parents):
         depth[i] = depth[parent] + 1 if parent >= 0 else 0

@@ -113,7 +113,7 @@ class Walk:
         return Motion(angular, linear) * station.sense
 
     def links(self, by_joints: bool) -> tuple[int, ...]:
-        """Links whose joints are on the path, or those that carry the sides."""
+        """Links whose joints are on the path, or links that carry the sides."""
         return tuple(station.link for station in self._stations(by_joints))
 
     def rates(self, motions: Mapping[int, Motion], by_joints: bool) -> list[Scalar] | None:

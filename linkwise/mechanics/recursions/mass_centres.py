@@ -1,4 +1,4 @@
-"""The tree with every link's frame at its mass centre: twists, wrenches and inertias as saha1999 has them.
+"""The tree with every link frame at its mass centre, as in saha1999.
 
 Operators on this tree are that paper's matrices, up to the change of axes between links: phi* is N_l (17), H* is N_d,
 and M is block diagonal in each link (2).
@@ -41,10 +41,10 @@ class ToMassCentre:
     def transform(self, q: Sequence[Scalar]) -> Transform:
         return self.link.joint_kinematics(q).transform.then(self.shift)
 
-    def before_the_shift(self, q: Sequence[Scalar], place: Transform) -> JointKinematics:
-        """The joint itself, where its link's frame has not been moved to the mass centre yet."""
+    def before_the_shift(self, q: Sequence[Scalar], transform: Transform) -> JointKinematics:
+        """The joint in its original frame, before the shift to the mass centre."""
         kinematics = self.link.joint_kinematics(q)
-        return JointKinematics(self.link, place.then(kinematics.transform), kinematics.motion)
+        return JointKinematics(self.link, transform.then(kinematics.transform), kinematics.motion)
 
     def motion(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """p_i of (13) and (15): [e; e x d] for a revolute joint, [0; e] for a prismatic one."""
@@ -85,8 +85,9 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
 
 
 def _shift_to_mass_centre(link: Link, centre: Vector3) -> ToMassCentre:
-    """Across the joint where its axis is nearest to the mass centre: a joint that commutes with translations along its
-    axis is the same there, and the way from it to the mass centre one number shorter."""
+    """A shift to the mass centre, taken before the joint if its axis passes nearest to the mass centre: a joint
+    commutes with translations along its axis, which saves one number.
+    """
     if not (link.joint.slides and link.place.is_constant):
         return ToMassCentre(link, centre)
     nearest = link.place.point_back(Vector3(0.0, 0.0, centre.z))

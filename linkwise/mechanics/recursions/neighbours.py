@@ -1,4 +1,4 @@
-"""What a link takes from its neighbours: the one way in which values pass between links of a tree."""
+"""Exchange of values between neighbouring links, the only path between links of a tree."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 
 class Neighbours(Protocol):
-    """Links are asked about by number.  ``key`` names the quantity that passes between them."""
+    """Access to values of neighbouring links by number; ``key`` names the exchanged quantity."""
 
     def has_parent(self, i: int) -> bool:
-        """Whether link i is carried by another, not by the ground."""
+        """Whether the parent of link i is a link and not the ground."""
 
     def from_parent(self, i: int, key: Hashable, value: Callable[[int], Any]) -> Any:
         """``value(parent)``; None at the ground."""

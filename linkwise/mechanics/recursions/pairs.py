@@ -22,7 +22,7 @@ class Inwards(Protocol):
         """Columns of degrees of freedom beyond link i, moved to link i."""
 
     def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
-        """Columns that link i passes to its parent: those that have arrived and its own, in the parent's frame."""
+        """Pass the arrived columns of link i and its own to its parent, in the parent's frame."""
 
 
 class MatrixOfDofs(Protocol):

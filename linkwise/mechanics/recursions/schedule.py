@@ -1,4 +1,4 @@
-"""From what depends on what to sweeps: order tasks and fuse those that can share a sweep.
+"""Schedule tasks by their dependencies, and fuse those that can share a sweep.
 
 A task runs over all links in one direction, or is local to a link (no direction).  In one sweep every task of
 its direction can run whose inputs were ready before, or become ready at the same link in the same sweep.

@@ -1,4 +1,4 @@
-"""Which sweeps are made, and where in them something is computed: it labels emitted code."""
+"""Record of the sweeps and of the computation's position in them, for labels in emitted code."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Tree:
         return self.mechanism
 
     def coordinates(self, q: Sequence[Scalar]) -> list[list[Scalar]]:
-        """Each joint's own coordinates; those of a mimic joint are of the joint it mimics, scaled and offset."""
+        """Coordinates of each joint; a mimic joint has those of its leader, scaled and offset."""
         parts = []
         for body in self.mechanism.bodies:
             part = list(q[self.mechanism.q_index(body.joint)])
@@ -80,7 +80,7 @@ class Tree:
         return [part[0] * body.mimic.ratio] if body.mimic else part
 
     def collect(self, parts: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-        """Forces of all joints as a vector over the independent coordinates: mimic joints act on those they mimic."""
+        """Forces of all joints as a vector over independent coordinates: a mimic joint's force acts on its leader."""
         total: list[Scalar] = [0.0] * self.mechanism.nv
         for body, part in zip(self.mechanism.bodies, parts, strict=True):
             start = self.mechanism.v_index(body.joint).start
@@ -112,7 +112,7 @@ class Tree:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """How values pass between its links."""
+        """Exchange of values between the tree's links."""
         return TreeNeighbours(self.mechanism.tree.parents, self.mechanism.tree.children)
 
     def inwards(self) -> Inwards:
@@ -274,15 +274,16 @@ class Configuration:
         return self._ways[k]
 
     def to_frame(self, name: str) -> tuple[int, Transform]:
-        """The link that carries a named frame, and the way from its internal frame."""
+        """The link that carries a named frame, and the transform from its internal frame."""
         frame = self.tree.mechanism.frame(name)
         fixed = Transform.from_pose(Matrix3.from_rows(frame.rotation.tolist()), Vector3(*frame.position.tolist()))
         return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
 
 
 class AsAsked(Configuration):
-    """A configuration whose joints are computed when a sweep first comes to them: the sines and cosines of the next
-    joint are then at hand while the machine divides for the one before."""
+    """A configuration whose joint kinematics are computed when a sweep first needs them, so that sines and cosines of
+    the next joint overlap with divisions of the last.
+    """
 
     def _all_joints(self) -> Sequence[JointKinematics]:
         return _AsAsked(len(self.tree.links), self._joint)

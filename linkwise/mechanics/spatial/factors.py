@@ -101,7 +101,7 @@ class Orientation(_Turn, _Axes):
 
 
 class Translation(NamedTuple):
-    """B has A's axes and its origin at ``shift`` in A."""
+    """A translation: B has A's axes and its origin at ``shift`` in A."""
 
     shift: Vector3
 

@@ -46,7 +46,7 @@ class RigidInertia(NamedTuple):
         return RigidInertia(self.mass, h, self.moment + Symmetric3(e.y + e.z, e.x + e.z, e.x + e.y, xy, xz, yz))
 
     def carried_by(self, m: Motion) -> RigidInertia:
-        """m x* A - A m x: the rate of the inertia when the motion m carries it along; its mass does not change."""
+        """m x* A - A m x: the rate of the inertia carried by the motion m; its mass is constant."""
         w, u = m
         x, y, z = (self.h[k] * u[k] for k in range(3))
         xy, xz, yz = (-(self.h[i] * u[j] + u[i] * self.h[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
@@ -59,8 +59,9 @@ class RigidInertia(NamedTuple):
         return (self.mass, *self.h, *self.moment)
 
     def on_the_z_axis(self, massive: bool) -> RigidInertia:
-        """The part that mass spread along the z axis could have: all second moment along z, and with ``massive`` all
-        mass and its first moment along z."""
+        """The part that a mass distribution on the z axis could have: all second moments along z, and with ``massive``
+        the mass and its first moment along z.
+        """
         spread = 0.5 * (self.moment.xx + self.moment.yy - self.moment.zz)
         mass, first = (self.mass, self.h.z) if massive else (0.0, 0.0)
         return RigidInertia(mass, Vector3(0.0, 0.0, first), Symmetric3(spread, spread, 0.0, 0.0, 0.0, 0.0))

@@ -65,7 +65,8 @@ def rate(q: Sequence[Scalar], omega: Vector3) -> list[Scalar]:
 
 
 def _divisor(square: Scalar, value: Scalar) -> Scalar:
-    """``value`` where a closed form is used, 2 where its series is: both are computed, and 0 / 0 would be reported.
+    """``value`` where the closed form is used, 2 where the series is: both are computed, and 0 / 0 would raise a
+    warning.
 
     Not 1: compilers drop a division by 1, and then divide by ``value`` everywhere instead.
     """

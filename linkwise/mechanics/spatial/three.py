@@ -149,7 +149,7 @@ _SYMMETRIC_INDEX = ((0, 3, 4), (3, 1, 5), (4, 5, 2))
 
 
 class Matrix3(NamedTuple):
-    """A 3x3 matrix by its rows."""
+    """A 3x3 matrix stored by rows."""
 
     x: Vector3
     y: Vector3

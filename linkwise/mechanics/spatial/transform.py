@@ -18,13 +18,13 @@ class Transform(NamedTuple):
 
     @staticmethod
     def from_pose(rotation: Matrix3, position: Vector3) -> Transform:
-        """The child stands at ``position`` in the parent, its axes are the columns of ``rotation``."""
+        """The transform of a child at ``position`` in the parent with axes as columns of ``rotation``."""
         shift = () if position == ZERO else (Translation(position),)
         return Transform(shift + orientation(rotation))
 
     @property
     def is_constant(self) -> bool:
-        """Whether every number of it is known while tracing."""
+        """Whether all its numbers are known while tracing."""
         return all(is_constant(number) for factor in self.factors for number in factor.numbers)
 
     def then(self, other: Transform) -> Transform:

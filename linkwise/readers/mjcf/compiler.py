@@ -330,9 +330,8 @@ class _Assets:
             elif geom.meshname:
                 self.meshes[index] = geom.meshname
                 mesh = files.get(geom.meshname)
-                fitted = geom.type not in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF)
-                weighs = self._weighs(geom, moving)
-                if mesh is not None and (weighs or (fitted and self._is_there(mesh))):
+                shaped = geom.type != kinds.mjGEOM_MESH  # a shape that is fitted to it, or its distance field
+                if mesh is not None and (self._weighs(geom, moving) or (shaped and self._is_there(mesh))):
                     needed.add(geom.meshname)
                 elif mesh is not None and geom.type != kinds.mjGEOM_SDF:
                     self._stand_in(index, geom, "mesh")

@@ -238,8 +238,10 @@ def _copies(element: Element) -> int:
     """How many elements there are once repetitions are written out; more than ``MOST_COPIES`` are refused."""
     inside = sum(_copies(child) for child in element.children)
     if "builtin" in element.attributes and "params" in element.attributes:
-        sizes = (max(1.0, number) for number in element.numbers("params", 1, 16))
-        if element.tag == "mesh" and math.prod(sizes) > 10.0 * MOST_COPIES:
+        numbers = element.numbers("params", 1, 16)
+        if element.attributes["builtin"] == "wedge":  # the others are angles
+            numbers = numbers[:2]
+        if element.tag == "mesh" and math.prod(max(1.0, number) for number in numbers) > 10.0 * MOST_COPIES:
             raise element.error(f"{element.label}: its params make a mesh of more than {10 * MOST_COPIES} parts")
     if element.tag == "replicate" and "count" in element.attributes:
         times = element.number("count")

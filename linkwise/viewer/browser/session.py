@@ -137,7 +137,7 @@ class Session:
         if self._usual is None:
             self._rank = lw.constraints.generic_rank(self.mech, self.q)
             self._usual = lw.constraints.usual_conditioning(self.mech, self.q) or 1.0
-        return float(lw.constraints.conditioning(self.mech, self.q, self._rank)) / self._usual if self._rank else 1.0
+        return float(lw.constraints.conditioning(self.mech, self.q, self._rank)) / self._usual
 
     def _look_around(self) -> None:
         if self.conditioning < NEAR_SINGULAR:

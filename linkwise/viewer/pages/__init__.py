@@ -85,7 +85,7 @@ def page(
              where a mechanism moves in one plane and these are few
     """
     shown = motions_of(mech, q, t, rate)
-    if shown.motion is None and shown.mech.loops and q is None:
+    if shown.motion is None and q is None:
         shown = moved_along_its_range(shown)
     name = title or shown.mech.name
     moments = None if shown.motion is None else shown.motion.q.reshape(-1, shown.mech.nq)

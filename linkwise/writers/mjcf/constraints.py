@@ -15,8 +15,6 @@ from linkwise.writers.xml import element
 
 def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Report) -> None:
     """All constraints, exactly: MuJoCo's solver keeps them as well as its settings let it."""
-    if not (mech.loops or mech.coordinates.mimic_joints):
-        return
     refuse_functions(mech, report)
     section = element(root, "equality")
     for body in mech.bodies:
@@ -35,6 +33,8 @@ def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Rep
             _coupling(root, section, bodies, loop)
         else:
             _loop(section, mech, bodies, loop, report)
+    if not len(section):
+        root.remove(section)
 
 
 def _loop(section: Element, mech: Mechanism, bodies: Bodies, loop: Loop, report: Report) -> None:

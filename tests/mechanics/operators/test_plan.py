@@ -9,6 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import operators as op
+from linkwise.mechanics.algorithms.algorithm import WITHIN_CONSTRAINTS
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, Algorithm
 from linkwise.mechanics.algorithms.expressions import FORWARD_DYNAMICS
 from tests.algorithms import VARIANTS
@@ -54,7 +55,8 @@ def one_line(text: str) -> str:
 
 def reasons(algorithm: Algorithm) -> list[str]:
     """Why there is no expression: of programs without and with loops, and of mechanisms with constraints."""
-    serving = [algorithm, algorithm.for_loops, *filter(None, [ALGORITHMS.get(algorithm.constrained)])]
+    of_constrained = ALGORITHMS.get(algorithm.requires.constrained), WITHIN_CONSTRAINTS.get(algorithm.name)
+    serving = [algorithm, algorithm.for_loops, *filter(None, of_constrained)]
     return [f"a recursion written by hand: {one.reason}" for one in serving if one.reason]
 
 

@@ -1,0 +1,101 @@
+"""Motions that constraints allow to first order and block to second.
+
+Motions on the manifold satisfy G a + B(v, v) = 0, with B(v, v) = dG/dt v.  Combinations u of constraints with u* G = 0
+(self-stresses) leave a condition on v alone, v* Q v = 0 with Q = u* B.  Where such a Q is positive semidefinite on the
+null space of G, its range is blocked: no velocity has a part in it.  What is left is asked again, until no combination
+is semidefinite (Pellegrino and Calladine 1986; prestress stability of Connelly and Whiteley 1996).
+
+Constraints and coordinates are dimensionless, and of one configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .decomposition import decompose
+from .tolerances import LOOPS
+
+CURVED = 1e-6  # second-order terms that are smaller are what rounding and closing leave
+SEMIDEFINITE = 1e-6  # of the trace: eigenvalues that are not negative but for rounding
+RANGE = 1e-3  # of the largest eigenvalue: of semidefinite forms, smaller ones are zero
+VELOCITIES = 3  # random ones by which it is seen whether second-order terms vanish
+CUTS = 60  # eigenvectors that a search for a semidefinite combination makes use of, at most
+
+#: B(v, v) (k, m) of velocities (k, nv).
+SecondOrder = Callable[[np.ndarray], np.ndarray]
+
+
+def blocked_motions(jacobian: np.ndarray, second_order: SecondOrder, rank: int | None = None) -> np.ndarray:
+    """(nv, nv): the orthogonal projection onto the blocked motions, by G (m, nv), of which no more than ``rank`` rows
+    are independent."""
+    parts = decompose(jacobian, LOOPS.rank, rank)
+    stresses, null = parts.u[:, parts.rank :], parts.v[:, parts.rank :]
+    nothing = np.zeros((jacobian.shape[1],) * 2)
+    if not stresses.shape[1] or not null.shape[1]:
+        return nothing
+    v = np.random.default_rng(0).normal(size=(VELOCITIES, null.shape[1])) @ null.T
+    v /= np.linalg.norm(v, axis=-1, keepdims=True)
+    if not np.abs(second_order(v) @ stresses).max() > CURVED:
+        return nothing
+    left = null
+    while left.shape[1]:
+        found = _semidefinite(_forms(second_order, left, stresses))
+        if found is None:
+            break
+        values, vectors = np.linalg.eigh(found)
+        left = left @ vectors[:, values <= RANGE * values[-1]]
+    return null @ null.T - left @ left.T
+
+
+def _forms(second_order: SecondOrder, motions: np.ndarray, stresses: np.ndarray) -> np.ndarray:
+    """(k, p, p): independent combinations of the forms u* B of self-stresses (m, s), on motions (nv, p)."""
+    p = motions.shape[1]
+    i, j = np.triu_indices(p)
+    sums, differences = motions.T[i] + motions.T[j], motions.T[i] - motions.T[j]
+    forms = np.zeros((stresses.shape[1], p, p))
+    forms[:, i, j] = 0.25 * ((second_order(sums) - second_order(differences)) @ stresses).T
+    forms[:, j, i] = forms[:, i, j]
+    _, found, combined = np.linalg.svd(forms.reshape(len(forms), -1), full_matrices=False)
+    return combined[found > CURVED].reshape(-1, p, p)
+
+
+def _semidefinite(forms: np.ndarray) -> np.ndarray | None:
+    """(p, p): a positive semidefinite combination of forms (k, p, p) with the trace 1; None if there is none.  The one
+    with the largest least eigenvalue is searched for by cutting planes, x* Q x >= t for more and more eigenvectors."""
+    traces = np.einsum("kii->k", forms)
+    if not (np.abs(traces) > SEMIDEFINITE).any():
+        return None
+    guess = np.einsum("k,kij->ij", traces, forms) / (traces @ traces)
+    if _least(guess)[0] >= -SEMIDEFINITE:
+        return guess
+    if len(forms) == 1:
+        return None
+    from scipy.optimize import linprog  # here: hardly ever needed
+
+    cuts = [*np.eye(forms.shape[1]), _least(guess)[1]]
+    for _ in range(CUTS):
+        values = np.einsum("ci,kij,cj->ck", np.array(cuts), forms, np.array(cuts))
+        found = linprog(
+            np.append(np.zeros(len(forms)), -1.0),
+            np.hstack([-values, np.ones((len(values), 1))]),
+            np.zeros(len(values)),
+            np.append(traces, 0.0)[None],
+            [1.0],
+            bounds=[(-1.0 / SEMIDEFINITE, 1.0 / SEMIDEFINITE)] * len(forms) + [(None, 1.0)],
+        )
+        if not found.success or found.x[-1] < -SEMIDEFINITE:
+            return None
+        combined = np.einsum("k,kij->ij", found.x[:-1], forms)
+        least, direction = _least(combined)
+        if least >= -SEMIDEFINITE:
+            return combined
+        cuts.append(direction)
+    return None
+
+
+def _least(form: np.ndarray) -> tuple[float, np.ndarray]:
+    """The least eigenvalue of a form, and its eigenvector."""
+    values, vectors = np.linalg.eigh(form)
+    return float(values[0]), vectors[:, 0]
