@@ -102,7 +102,7 @@ def closed(axes) -> None:
     torque = np.array([6.0, 0.0, 0.0])
     loss = lw.forces.Passive.friction({"crank_joint": 0.5}) + lw.forces.Passive.dampers({"crank_joint": 0.05})
     done = lw.motion.joint_passes(mech, "crank_joint", 6.0 * np.pi, terminal=True)
-    motion = lw.simulate(mech, np.zeros(3), np.zeros(3), 30.0, torque, forces=loss, events=[done])
+    motion = lw.simulate(mech, np.zeros(3), np.zeros(3), 30.0, torque, passive=loss, events=[done])
     print(
         f"four-bar: {motion.stopped} at {motion.t[-1]:.3f} s, loops open by {motion.constraint_error.max():.0e} at most"
     )

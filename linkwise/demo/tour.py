@@ -114,7 +114,7 @@ def swing() -> Exhibit:
     # Nothing holds the slide of the arm: let go, it would run out for metres.
     spring = lw.forces.Passive.springs({slide: STIFFNESS}, rest={slide: STRETCHED[SLIDING]})
     motion = lw.simulate(
-        arm, STRETCHED, PUSHED, SWING, forces=spring, t_eval=0.01, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)
+        arm, STRETCHED, PUSHED, SWING, passive=spring, t_eval=0.01, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)
     )
     drift = np.abs(motion.energy - motion.energy[0]).max() / motion.kinetic_energy.max()
     table = Table(

@@ -82,6 +82,7 @@ def simulate(
     activation: ArrayLike | None = None,
     wrenches: Any = None,
     forces: Any = ALL,
+    passive: Passive | None = None,
     events: Event | Function | Sequence[Event | Function] = (),
     t_eval: Any = None,
     settings: Settings | None = None,
@@ -106,8 +107,9 @@ def simulate(
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
     forces          force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
-                    or a ``lw.forces.Passive``, in place of springs, dampers, friction and stops of the mechanism's own
-                    joints: see ``lw.forward_dynamics``
+                    or a ``lw.forces.Passive``, which acts alone: see ``lw.forward_dynamics``
+    passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints, beside
+                    its actuators and contacts
     events          one or several, from ``lw.motion``, or functions of (t, q, v): their zeros are found and recorded
     t_eval          times at which to sample, or one number, the time between samples; the ends of steps by default
     settings        tolerances, coordinates, stabilization and more: ``lw.motion.Settings(rtol=1e-10)``
@@ -115,13 +117,15 @@ def simulate(
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
-    given = {"forces": forces, "t_eval": t_eval, "settings": settings}
-    forces, t_eval, settings = _with_former(given, former).values() if former else given.values()
-    settings, passive = settings or Settings(), None
+    given = {"t_eval": t_eval, "settings": settings}
+    t_eval, settings = _with_former(given, former).values() if former else given.values()
+    settings = settings or Settings()
     if not isinstance(settings, Settings):
         raise TypeError(f"settings must be lw.motion.Settings(...), such as Settings(rtol=1e-10), not {settings!r}")
     if forces is not ALL:
-        mech, passive = chosen_forces(mech, forces, None)
+        mech, passive = chosen_forces(mech, forces, passive)
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
     method = method or ("radau" if rubs(mech) else "dop853")
     setup = checked(mech, settings, method, step, duration)
     acting = resolved(mech, passive, *_fixed_steps(setup))
@@ -146,7 +150,7 @@ def simulate(
 def _with_former(given: dict[str, Any], former: Mapping[str, Any]) -> dict[str, Any]:
     """What is given by keywords of version 0.1, under their names now."""
     of_settings = [field.name for field in fields(Settings)]
-    moved = dict.fromkeys(of_settings, "settings") | {"passive": "forces", "output_step": "t_eval"}
+    moved = dict.fromkeys(of_settings, "settings") | {"output_step": "t_eval"}
     for name, value in former.items():
         if name not in moved:
             known = [*inspect.signature(simulate).parameters][:-1]
@@ -158,9 +162,7 @@ def _with_former(given: dict[str, Any], former: Mapping[str, Any]) -> dict[str, 
         if name in of_settings:
             given["settings"] = replace(given["settings"] or Settings(), **{name: value})
         elif value is not None:
-            if name == "passive" and not isinstance(value, Passive):
-                raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {value!r}")
-            if given[moved[name]] is not (ALL if name == "passive" else None):
+            if given[moved[name]] is not None:
                 raise ValueError(f"give {moved[name]} or {name}, not both")
             given[moved[name]] = value
     return given

@@ -72,7 +72,7 @@ def test_damped_oscillator_against_its_closed_form():
         {"slide": damping}
     )
     trajectory = lw.simulate(
-        mech, [0.8], [0.0], 3.0, forces=passive, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12)
+        mech, [0.8], [0.0], 3.0, passive=passive, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12)
     )
     decay = damping / (2 * mass)
     pace = np.sqrt(stiffness / mass - decay**2)
@@ -89,7 +89,7 @@ def test_torsion_of_a_ball_swings_like_a_rotor():
     passive = lw.forces.Passive.springs({"ball": 5.0})
     start = np.array([np.cos(0.4), 0.0, 0.0, np.sin(0.4)])
     trajectory = lw.simulate(
-        mech, start, np.zeros(3), 2.0, forces=passive, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12)
+        mech, start, np.zeros(3), 2.0, passive=passive, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12)
     )
     angle = lw.difference(mech, lw.neutral(mech), trajectory.q)[:, 2]
     np.testing.assert_allclose(angle, 0.8 * np.cos(np.sqrt(5.0 / 0.4) * trajectory.t), atol=1e-10)
@@ -103,7 +103,7 @@ def test_dry_friction_stops_a_sliding_mass():
         [0.0],
         [1.2],
         2.0,
-        forces=passive,
+        passive=passive,
         method="radau",
         settings=lw.motion.Settings(rtol=1e-8, atol=1e-8),
     )
@@ -120,7 +120,7 @@ def test_stops_bounce_and_lose_what_their_damping_says():
     for damping in (0.0, 0.8):
         passive = lw.forces.Passive.stops({"slide": (-1.0, 0.5)}, stiffness, damping)
         trajectory = lw.simulate(
-            mech, [0.0], [2.0], 0.5, forces=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11), step=1e-3
+            mech, [0.0], [2.0], 0.5, passive=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11), step=1e-3
         )
         after = -trajectory.v[-1, 0]
         assert trajectory.q.max() > 0.5 and 0.0 < after

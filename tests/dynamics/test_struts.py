@@ -84,7 +84,9 @@ def test_energy_is_conserved_on_a_loop():
     first, last = mech.link_names[0], mech.link_names[-1]
     passive = lw.forces.Passive.spring_between(first, (0.2, 0.1, 0.0), last, (0.1, 0.3, 0.0), 40.0, 0.5)
     passive += lw.forces.Passive.cylinder_between("ground", (0.0, 2.0, 0.0), first, (0.4, 0.0, 0.0), force=3.0)
-    motion = lw.simulate(mech, q, np.zeros(4), 1.0, forces=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
+    motion = lw.simulate(
+        mech, q, np.zeros(4), 1.0, passive=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)
+    )
     assert np.ptp(motion.passive_energy) > 1.0
     assert np.abs(motion.energy - motion.energy[0]).max() < 1e-8 * np.ptp(motion.passive_energy)
 
@@ -99,7 +101,7 @@ def test_inner_struts_conserve_energy_and_momentum_of_a_floating_base():
         q,
         v,
         0.5,
-        forces=lw.forces.Passive.spring_between(*ends, 50.0, 0.2),
+        passive=lw.forces.Passive.spring_between(*ends, 50.0, 0.2),
         settings=lw.motion.Settings(rtol=1e-11, atol=1e-11),
     )
     assert np.ptp(motion.passive_energy) > 0.1
@@ -109,7 +111,7 @@ def test_inner_struts_conserve_energy_and_momentum_of_a_floating_base():
         q,
         v,
         0.5,
-        forces=lw.forces.Passive.damper_between(*ends, 5.0),
+        passive=lw.forces.Passive.damper_between(*ends, 5.0),
         settings=lw.motion.Settings(rtol=1e-11, atol=1e-11),
     )
     assert damped.energy[-1] < damped.energy[0] - 1e-2 and (np.diff(damped.energy) < 1e-9).all()
@@ -124,7 +126,7 @@ def test_a_cylinder_lifts_a_mass(pushed):
     builder = lw.Builder().link("mass", 0.5, (0, 0, 0), (1, 1, 1))
     mech = builder.joint("slide", lw.Prismatic((0, 0, 1)), "ground", "mass").build("lift")
     passive = lw.forces.Passive.cylinder_between("ground", (0, 0, -1), "mass", (0, 0, 0), **pushed, damping=2.0)
-    motion = lw.simulate(mech, [0.0], [0.0], 1.0, forces=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
+    motion = lw.simulate(mech, [0.0], [0.0], 1.0, passive=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
     limit = (12.0 - 0.5 * 9.81) / 2.0
     np.testing.assert_allclose(motion.v[:, 0], limit * (1.0 - np.exp(-2.0 / 0.5 * motion.t)), atol=1e-9)
 
@@ -146,7 +148,7 @@ def test_linear_models_and_equilibria_of_loops():
         start,
         np.zeros(mech.nv),
         2.0 * np.pi / pace,
-        forces=passive,
+        passive=passive,
         settings=lw.motion.Settings(rtol=1e-12, atol=1e-14),
     )
     np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=2e-9)  # back after one period, but for second order
@@ -186,7 +188,7 @@ def test_springs_without_free_length_are_smooth_where_their_points_meet():
         [1, 0, 0, 0, 0, 0, 0],
         [0, 0, 0, 1, 0, 0],
         1.0,
-        forces=passive,
+        passive=passive,
         settings=lw.motion.Settings(rtol=1e-11, atol=1e-11),
     )
     np.testing.assert_allclose(motion.q[:, 4], 0.5 * np.sin(2.0 * motion.t), atol=1e-9)
@@ -215,7 +217,7 @@ def test_struts_come_back_from_files(tmp_path):
     ) + lw.forces.Passive.dampers({mech.joint_names[0]: 0.2})
     again = lw.forces.Passive.from_data(json.loads(json.dumps(passive.to_data(), allow_nan=False)))
     assert again == passive and hash(again) == hash(passive)
-    motion = lw.simulate(mech, [0.3, 0.4], [0.0, 0.0], 0.1, method="rk4", forces=passive)
+    motion = lw.simulate(mech, [0.3, 0.4], [0.0, 0.0], 0.1, method="rk4", passive=passive)
     motion.save(tmp_path / "motion.npz")
     loaded = lw.files.load_trajectory(tmp_path / "motion.npz")
     assert loaded.passive == passive

@@ -40,7 +40,7 @@ def test_stanford_arm_with_a_spring_that_holds_its_slide(duration):
     arm = lw.mechanisms.stanford_arm()
     slide = arm.joint_names[2]
     spring = lw.forces.Passive.springs({slide: 300.0}, {slide: 0.2})
-    trajectory = simulate(arm, [0.3, -0.5, 0.2, 0.4, 0.6, -0.3], np.zeros(6), duration, forces=spring, **TIGHT)
+    trajectory = simulate(arm, [0.3, -0.5, 0.2, 0.4, 0.6, -0.3], np.zeros(6), duration, passive=spring, **TIGHT)
     assert energy_error(trajectory) < 1e-9
     assert np.ptp(trajectory.passive_energy) > 0.1 and np.ptp(trajectory.potential_energy) > 1.0
 

@@ -50,7 +50,7 @@ def test_total_rates_under_a_controller_and_springs(method):
             control,
             method=method,
             settings=lw.motion.Settings(coordinates=c, rtol=1e-8, atol=1e-8),
-            forces=passive,
+            passive=passive,
         )
         for c in ("joint", "nu", "xi")
     ]

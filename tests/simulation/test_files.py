@@ -35,7 +35,7 @@ def same(first: lw.Trajectory, second: lw.Trajectory) -> None:
 RUNS = {
     "kernel": {"method": "rk4", "step": 1e-2},
     "euler": {"method": "semi_implicit", "step": 1e-2},
-    "springs": {"method": "rk4", "step": 1e-2, "forces": lw.forces.Passive.springs({"joint2": 3.0})},
+    "springs": {"method": "rk4", "step": 1e-2, "passive": lw.forces.Passive.springs({"joint2": 3.0})},
     "nu": {"method": "rk4", "step": 1e-2, "coordinates": "nu"},
     "constant": {"method": "rk4", "step": 1e-2, "control": "constant"},
     "controlled": {"method": "rk4", "step": 1e-2, "control": "function"},
@@ -154,7 +154,7 @@ def test_everything_comes_back_from_a_file(tmp_path):
         {"joint1": np.arange(6.0)}
     )
     event = lw.motion.when(lambda t, q, v: t - 0.1, "a tenth")
-    trajectory = lw.simulate(mech, q, v, 0.2, lambda t, q, v: -v, forces=passive, events=[event], t_eval=0.05)
+    trajectory = lw.simulate(mech, q, v, 0.2, lambda t, q, v: -v, passive=passive, events=[event], t_eval=0.05)
     trajectory.save(tmp_path / "run")  # the name is kept as given
     loaded = lw.files.load_trajectory(tmp_path / "run")
     same(trajectory, loaded)
@@ -229,7 +229,7 @@ def test_data_are_strict_json(tmp_path):
     passive = lw.forces.Passive.stops({"joint1": (-np.inf, 0.5), "joint2": (-0.2, np.inf)}, 10.0)
     again = lw.forces.Passive.from_data(json.loads(json.dumps(passive.to_data(), allow_nan=False)))
     assert again == passive and again.elements[0].lower == -np.inf
-    motion = lw.simulate(mech, np.zeros(6), np.zeros(6), 0.01, forces=passive)
+    motion = lw.simulate(mech, np.zeros(6), np.zeros(6), 0.01, passive=passive)
     motion.save(tmp_path / "motion.npz")
     with np.load(tmp_path / "motion.npz") as file:
         json.loads(file["about"].item(), parse_constant=pytest.fail)

@@ -30,7 +30,7 @@ def test_reactions_are_those_of_all_that_acted(stabilization):
         2.0 * CRANK,
         0.3,
         [1.0, 0.0, 0.0],
-        forces=SPRING,
+        passive=SPRING,
         wrenches=push,
         settings=lw.motion.Settings(stabilization=stabilization),
     )

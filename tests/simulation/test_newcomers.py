@@ -125,7 +125,7 @@ def test_limits_that_passive_leaves_out_are_reported(hinge):
     ):
         lw.rollout(mech, [0.1], [0.0], None, 1e-3, 2, passive=passive)
     with pytest.warns(lw.motion.LimitWarning, match=r"lw.forces.Passive.of\(mech, limit_stiffness=...\) has stops"):
-        lw.simulate(hinge.with_gravity((0, 0, -7.0)), [0.1], [0.0], 0.01, forces=passive)
+        lw.simulate(hinge.with_gravity((0, 0, -7.0)), [0.1], [0.0], 0.01, passive=passive)
     with pytest.warns(
         lw.motion.LimitWarning, match="passive takes the place of limits too"
     ):  # whatever was called before

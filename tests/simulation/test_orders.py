@@ -79,7 +79,7 @@ def test_implicit_methods_take_long_steps_where_explicit_ones_cannot():
     stiff = lw.forces.Passive.dampers({joint: 3e3 for joint in mech.joint_names})
     q, v = lw.random_state(mech, np.random.default_rng(0))
     runs = {
-        m: lw.simulate(mech, q, v, 0.01, method=m, forces=stiff, settings=lw.motion.Settings(rtol=1e-4, atol=1e-4))
+        m: lw.simulate(mech, q, v, 0.01, method=m, passive=stiff, settings=lw.motion.Settings(rtol=1e-4, atol=1e-4))
         for m in ("radau", "rk45")
     }
     np.testing.assert_allclose(runs["radau"].q[-1], runs["rk45"].q[-1], atol=1e-3)

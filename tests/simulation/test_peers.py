@@ -98,7 +98,7 @@ def test_passive_robots_against_mujoco(name):
     for _ in range(round(DURATION / 1e-4)):
         mujoco.mj_step(peer.model, peer.data)
     mujoco.mj_forward(peer.model, peer.data)
-    found = lw.simulate(mech, q, v, DURATION, forces=passive, settings=lw.motion.Settings(rtol=1e-10, atol=1e-10))
+    found = lw.simulate(mech, q, v, DURATION, passive=passive, settings=lw.motion.Settings(rtol=1e-10, atol=1e-10))
     poses = lw.link_poses(mech, found.q[-1])
     for k, link in enumerate(mech.link_names):
         body = peer.data.body(link)

@@ -67,7 +67,7 @@ def test_a_closed_motion_with_a_strut_and_a_motor():
     (a, point_a), (b, point_b) = STRUT
     strut = lw.forces.Passive.spring_between(a, point_a, b, point_b, STIFFNESS, FREE, DAMPING)
     start = {"crank_joint": 0.3}, {"crank_joint": 4.0}
-    motion = lw.simulate(mech, *start, 0.25, method="rk4", step=STEP, forces=strut, control=[1.5, 0.0, 0.0])
+    motion = lw.simulate(mech, *start, 0.25, method="rk4", step=STEP, passive=strut, control=[1.5, 0.0, 0.0])
     pulls = strut_forces(mech, motion)
     check(mech, motion, pulls)
     assert max(np.abs(pull).max() for pull in pulls.values()) > 5.0

@@ -130,7 +130,7 @@ def test_a_motion_that_runs_away_says_so_and_keeps_what_it_has():
     stiff = lw.forces.Passive.springs({joint: 1e9 for joint in ARM.joint_names})
     with np.errstate(over="ignore", invalid="ignore"):
         with pytest.raises(lw.SimulationError, match="take smaller steps") as failure:
-            lw.simulate(ARM, REST, REST + 1.0, 10.0, method="semi_implicit", step=0.05, forces=stiff)
+            lw.simulate(ARM, REST, REST + 1.0, 10.0, method="semi_implicit", step=0.05, passive=stiff)
     kept = failure.value.trajectory
     assert kept.stopped.startswith("failed") and 1 <= len(kept.t) < 200 and np.isfinite(kept.q).all()
 
@@ -206,12 +206,8 @@ def test_requests_that_make_no_sense(options, message):
         ({"rtol": 1e-6, "atol": 1e-7}, {"settings": lw.motion.Settings(rtol=1e-6, atol=1e-7)}),
         ({"coordinates": "momentum", "settings": lw.motion.Settings(rtol=1e-6)},) * 2,
         ({"keep_energy": True, "method": "rk4"}, {"settings": lw.motion.Settings(keep_energy=True), "method": "rk4"}),
-        (
-            {"passive": lw.forces.Passive.springs({"joint1": 3.0})},
-            {"forces": lw.forces.Passive.springs({"joint1": 3.0})},
-        ),
         ({"output_step": 0.03}, {"t_eval": 0.03}),
-        ({"progress": False, "passive": None, "output_step": None}, {}),
+        ({"progress": False, "output_step": None}, {}),
     ],
     ids=str,
 )
@@ -241,7 +237,7 @@ def test_other_requests_that_make_no_sense():
             lw.simulate(ARM, REST, REST, 1.0, other)
     with pytest.raises(MechanismError, match="wrenches must be an array"):
         lw.simulate(ARM, REST, REST, 1.0, wrenches=np.zeros((2, 6), complex))
-    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="passive must be a linkwise.forces.Passive"):
+    with pytest.raises(TypeError, match="passive must be a linkwise.forces.Passive"):
         lw.simulate(ARM, REST, REST, 1.0, passive={"joint1": 1.0})
     with pytest.raises(TypeError, match="a Mechanism is needed"):
         lw.simulate("arm", REST, REST, 1.0)

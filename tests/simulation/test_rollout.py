@@ -153,7 +153,7 @@ def test_damping_of_the_mechanism_acts_within_steps_and_as_feedback_once_per_ste
         [0.3, 0.2],
         None,
         0.5,
-        forces=lw.forces.Passive.of(arm),
+        passive=lw.forces.Passive.of(arm),
         settings=lw.motion.Settings(rtol=1e-12, atol=1e-12),
     ).q[-1]
 

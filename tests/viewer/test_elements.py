@@ -72,7 +72,7 @@ def test_pictures(tmp_path):
     mech = machine()
     figure = lw.viewer.draw(mech, [0.1, 0.0], path=tmp_path / "machine.png", passive=STRUTS)
     assert {artist.get_gid() for artist in figure.axes[0].collections} >= {"elements solid", "elements dashed"}
-    motion = lw.simulate(mech, [0.1, 0.0], None, 0.02, forces=STRUTS)
+    motion = lw.simulate(mech, [0.1, 0.0], None, 0.02, passive=STRUTS)
     shown = lw.viewer.snapshots(motion, count=2)
     assert sum(artist.get_gid() == "elements solid" for artist in shown.axes[0].collections) == 2
 

@@ -286,7 +286,7 @@ def test_springs_rods_and_paths_of_points_are_in_pages():
     passive = lw.forces.Passive.springs({"crank_joint": 3.0}) + lw.forces.Passive.spring_between(
         "coupler", (0.1, 0, 0), "ground", (0, 0.5, 0), 50.0
     )
-    motion = lw.simulate(mech, {"crank_joint": 0.5}, None, 0.2, forces=passive)
+    motion = lw.simulate(mech, {"crank_joint": 0.5}, None, 0.2, passive=passive)
     plain, drawn = data_of(lw.viewer.page(mech)), data_of(lw.viewer.page(motion, trail="coupler"))
     (spring,) = drawn["struts"]
     assert spring["name"] == "spring" and [end["point"] for end in spring["ends"]] == [[0.1, 0.0, 0.0], [0.0, 0.5, 0.0]]

@@ -149,7 +149,7 @@ def test_a_simulated_motion_with_springs(tmp_path):
 def test_energy_in_springs_is_smooth_too():
     pendulum = lw.mechanisms.double_pendulum()
     springs = lw.forces.Passive.springs({"elbow": 200.0})
-    motion = lw.simulate(pendulum, [0.0, 0.3], [0.0, 0.0], 1.0, forces=springs)
+    motion = lw.simulate(pendulum, [0.0, 0.3], [0.0, 0.0], 1.0, passive=springs)
     energies = {name: y for name, _, y in curves(motion.plot())["energy (J)"]}
     assert len(energies["total"]) > len(motion.t) and np.ptp(energies["springs, stops"]) > 1.0
     np.testing.assert_allclose(energies["total"], motion.energy[0], atol=1e-5)

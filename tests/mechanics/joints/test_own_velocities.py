@@ -165,7 +165,7 @@ def test_springs_and_dampers():
     columns = [slope(lambda s, e=e: passive.forces(OWN, lw.integrate(OWN, q, e, s), v), 1e-3) for e in np.eye(7)]
     close(by_q, np.stack(columns, axis=1), 1e-9)
     np.testing.assert_allclose(np.diag(by_v), [-0.3, -0.2, -0.1, 0, 0, 0, 0])
-    sprung = lw.simulate(OWN, q, v, 0.5, forces=passive)
+    sprung = lw.simulate(OWN, q, v, 0.5, passive=passive)
     assert (np.diff(sprung.energy) < 1e-8).all()
     with pytest.raises(MechanismError, match="whose coordinates have no bounds"):
         lw.forces.Passive.stops({"drive": (-1.0, 1.0)}, 10.0).on(OWN)

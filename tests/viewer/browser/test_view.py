@@ -131,7 +131,7 @@ def test_springs_of_a_motion_are_drawn_with_it(opened):
     passive = lw.forces.Passive.springs({"rail": 20.0}) + lw.forces.Passive.spring_between(
         "ground", (0.5, 0.0, 0.0), "pole", (0.0, 0.0, 0.5), 30.0
     )
-    motion = lw.simulate(mech, [0.1, 0.3], [0.0, 0.0], 0.5, forces=passive)
+    motion = lw.simulate(mech, [0.1, 0.3], [0.0, 0.0], 0.5, passive=passive)
     viewer = opened(motion)
     for t in (0.0, 0.3):
         viewer.seek(t)
