@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .compiler.ir.program import reachable
+from .compiler.ir.program import Program, reachable
 from .compiler.kernel import Kernel
+from .compiler.passes.unroll import unroll
 from .compiler.pipeline import compile, loaded
+from .compiler.recipes import remembered_program
 from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import WRENCHES, stored
 from .dynamics.by_actuator import unless_empty
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
-from .dynamics.force_elements import algorithm_of
+from .dynamics.force_elements import algorithm_of, with_forces
 from .dynamics.former.closed import function_named
+from .dynamics.passive import Passive
 from .dynamics.resolved import Resolved, no_controls, resolved
 from .mechanics.algorithms.catalogue import ALGORITHMS
 from .mechanics.elements.law import Acting
@@ -130,6 +133,7 @@ class ActingCall(NamedTuple):
     ``dynamics.force_elements.algorithm_of``."""
 
     what: str
+    passive: Passive | None = None
 
     @property
     def algorithm(self) -> str:
@@ -137,17 +141,22 @@ class ActingCall(NamedTuple):
         return f"acting.{self.what}"
 
     def compiled(self, mech: Mechanism, dtype: str = "float64", target: str = "cpu") -> Kernel:
-        return compile(algorithm_of(self.what, mech, _acting_on(mech)), mech, dtype, target)
+        return compile(algorithm_of(self.what, mech, self.acting_on(mech)), mech, dtype, target)
 
-
-def _acting_on(mech: Mechanism) -> Acting:
-    return (resolved(mech, None, implicit_step=0.0) or Resolved.nothing(mech)).acting
+    def acting_on(self, mech: Mechanism) -> Acting:
+        """What acts on the mechanism; ``passive`` in place of the springs, damping, friction and limits of joints."""
+        return (resolved(mech, self.passive, implicit_step=0.0) or Resolved.nothing(mech)).acting
 
 
 def _zeros(size: int, beside: Any) -> Any:
     """What is left out: a tensor beside tensors, which ``torch.compile`` follows; else an array that is exact, and
     decides on no precision."""
     return beside.new_zeros(size) if hasattr(beside, "new_zeros") else np.zeros(size, np.float32)
+
+
+Zeros = Callable[[int, Any], Any]
+Evaluated = Callable[[Mechanism, "ActingCall", tuple[Any, ...]], Any]
+UNDER_FORCES = ("forward_dynamics", "inverse_dynamics", "static_forces")
 
 
 class ActingFunctions:
@@ -213,21 +222,80 @@ class ActingFunctions:
         return needed - self.forces(mech, q, v, ctrl, activation)
 
     def _of(self, what: str, mech: Mechanism, q: Any, v: Any, ctrl: Any, activation: Any) -> Any:
-        acting = _acting_on(mech)
-        arrays = [q, _zeros(mech.nv, q) if v is None else v]
-        for name, given, size in (
-            ("ctrl", unless_empty(mech, ctrl), acting.n_ctrl),
-            ("activation", activation, acting.n_activation),
-        ):
-            if isinstance(given, Mapping):
-                raise TypeError(
-                    f"acting.{what}: {name} must be an array here: {size} numbers, in the order of actuators"
-                )
-            if given is not None and not size:
-                raise MechanismError(no_controls(mech, name))
-            if size:
-                arrays.append(_zeros(size, q) if given is None else given)
-        return self._evaluated(mech, self._calls[what], tuple(arrays))
+        arrays = driving_arrays(self._calls[what], mech, q, _zeros(mech.nv, q) if v is None else v, ctrl, activation)
+        return self._evaluated(mech, self._calls[what], arrays)
+
+
+def driving_arrays(
+    call: ActingCall, mech: Mechanism, q: Any, v: Any, ctrl: Any, activation: Any, zeros: Zeros = _zeros
+) -> tuple[Any, ...]:
+    """What the kernel of force elements takes: q, v and, where there are any, control inputs and activations."""
+    acting, arrays = call.acting_on(mech), [q, v]
+    for name, given, size in (
+        ("ctrl", unless_empty(mech, ctrl), acting.n_ctrl),
+        ("activation", activation, acting.n_activation),
+    ):
+        if isinstance(given, Mapping):
+            raise TypeError(
+                f"{call.algorithm}: {name} must be an array here: {size} numbers, in the order of actuators"
+            )
+        if given is not None and not size:
+            raise MechanismError(no_controls(mech, name))
+        if size:
+            arrays.append(zeros(size, q) if given is None else given)
+    return tuple(arrays)
+
+
+@dataclass(frozen=True)
+class UnderForces:
+    """Functions of a framework's arrays with force elements that act.
+
+    evaluated   runs the kernel of a call on arrays: ``evaluated(mech, call, arrays)``
+    zeros       so many zeros, beside an array
+    """
+
+    evaluated: Evaluated
+    zeros: Zeros = _zeros
+
+    def __call__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        mech: Mechanism,
+        arguments: tuple[Any, ...],
+        acts: Mapping[str, Any],
+        more: Mapping[str, Any],
+    ) -> Any:
+        """What ``function``, of the algorithm ``name``, gives for ``arguments`` and ``more`` by name, with the force
+        elements that ``acts["forces"]`` names, under ``acts["ctrl"]`` and ``acts["activation"]``."""
+        if name not in UNDER_FORCES:
+            raise MechanismError(f"{name} takes no forces here: {', '.join(UNDER_FORCES)} do")
+        if more.get("parameters"):
+            raise MechanismError(
+                f"{name}: force elements have the numbers of the mechanism itself: leave out parameters or forces"
+            )
+        acts = {**acts, "ctrl": unless_empty(mech, acts["ctrl"]), "forces": acts["forces"] or "none"}
+        if acts["forces"] == "none" and (driving := [key for key in ("ctrl", "activation") if acts[key] is not None]):
+            raise MechanismError(f'{name}: {driving[0]} is given, but no force elements act: forces="all" has them act')
+        inputs = ALGORITHMS[name].inputs
+        if len(arguments) > len(inputs):
+            raise TypeError(f"{name} takes {', '.join(inputs)}, and {len(arguments)} arrays are given")
+        given = {**dict(zip(inputs, arguments, strict=False)), **{x: more[x] for x in inputs if x in more}}
+        rest = {key: x for key, x in more.items() if key not in inputs}
+        q = given["q"]
+        state = {key: self.zeros(mech.nv, q) if given.get(key) is None else given[key] for key in inputs}
+        acting, passive = with_forces(mech, acts["forces"])
+        call = ActingCall("forces", passive)
+        v = state.get("v", self.zeros(mech.nv, q))
+        pushes = self.evaluated(
+            acting, call, driving_arrays(call, acting, q, v, acts["ctrl"], acts["activation"], self.zeros)
+        )
+        if call.acting_on(acting).n_activation:  # whose rates follow
+            pushes = pushes[..., : mech.nv] if hasattr(pushes, "ndim") else pushes[: mech.nv]
+        if "tau" not in state:
+            return function(mech, *state.values(), **rest) - pushes
+        state["tau"] = state["tau"] + pushes
+        return function(mech, *state.values(), **rest)
 
 
 def asked(
@@ -265,12 +333,16 @@ def only_result(kernel: Kernel, name: str | None) -> Kernel:
     if len(names) == 1 and name in (None, *names):
         return kernel
     k = names.index(one_of(f"result of {kernel.name}", name, names))
-    program = kernel.straight_line
-    results = (program.results[k],)
-    program = replace(program, outputs=(program.outputs[k],), results=results, nodes=reachable(results))
+    program = remembered_program(_only_result, kernel.traced, k)
     return loaded(program, kernel.dtype.name, kernel.target, kernel.sweeps, kernel.configurations).made_by(
         only_result, kernel, name
     )
+
+
+def _only_result(traced: Program, k: int) -> Program:
+    program = unroll(traced)
+    results = (program.results[k],)
+    return replace(program, outputs=(program.outputs[k],), results=results, nodes=reachable(results))
 
 
 @lru_cache(maxsize=256)

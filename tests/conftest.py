@@ -9,7 +9,7 @@ from collections import Counter
 import hypothesis
 import pytest
 
-from linkwise.compiler import pipeline
+from linkwise.compiler import pipeline, recipes
 from tests.seeds import ledger
 from tests.seeds.reach import reaches_linkwise
 
@@ -21,6 +21,16 @@ hypothesis.settings.load_profile("repeatable")
 
 # Programs are made of many small objects that live on: looking for garbage among them takes as long as making them.
 gc.set_threshold(200_000, 20, 20)
+
+
+@pytest.fixture(autouse=True)
+def no_recipes_of_changed_code(request):
+    """Tests that change the package while it runs neither use nor leave programs that were kept by recipe."""
+    if "monkeypatch" not in request.fixturenames:
+        yield
+        return
+    with recipes.disabled():
+        yield
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import casadi
 
 import linkwise as lw
 
-from ..frameworks import Call, algorithm_named, asked, kept, only_result
+from ..frameworks import ActingCall, Call, UnderForces, algorithm_named, asked, kept, only_result
 from .expressions import symbolic_function
 from .machine_code import machine_function
 
@@ -72,8 +72,15 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         *arguments: Any,
         wrenches: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        forces: Any = None,
+        ctrl: Any = None,
+        activation: Any = None,
         **options: Any,
     ) -> Any:
+        if forces is not None or ctrl is not None or activation is not None:
+            acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
+            more = {"wrenches": wrenches, "parameters": parameters, **options}
+            return _UNDER_FORCES(algorithm, call, mech, arguments, acts, more)
         wanted, values = asked(algorithm, arguments, wrenches, parameters, options)
         return kept(mech, (function, wanted), lambda: _made(mech, wanted))(*values)
 
@@ -83,6 +90,19 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         "masses, too."
     )
     return call
+
+
+def _evaluated(mech: lw.Mechanism, call: ActingCall, values: tuple[Any, ...]) -> Any:
+    """What acts on a mechanism, of CasADi's symbols or numbers."""
+    made = kept(mech, (function, call), lambda: symbolic_function(call.compiled(mech, target="numpy")))
+    return made(*values)
+
+
+def _zeros(size: int, beside: Any) -> casadi.DM:
+    return casadi.DM.zeros(size)
+
+
+_UNDER_FORCES = UnderForces(_evaluated, _zeros)
 
 
 def _made(mech: lw.Mechanism, call: Call) -> casadi.Function:

@@ -81,7 +81,7 @@ class Controlled(Acting):
         """(n_ctrl,): control inputs; None if there are none."""
         names = mech.forces.actuator_names
 
-        def place(name: str) -> slice:
+        def index_of(name: str) -> slice:
             if name not in names:
                 known = f"its actuators are {', '.join(names)}" if names else "it has no actuators that act"
                 raise click.UsageError(f"--ctrl {name}: {mech.name} has no actuator {name!r}: {known}")
@@ -90,7 +90,9 @@ class Controlled(Acting):
         for text in self.ctrl:
             if "=" not in text and (not names or text.count(",") not in (0, len(names) - 1)):
                 raise click.UsageError(f"--ctrl {text}: {mech.name} has {len(names)} actuators: {', '.join(names)}")
-        return spread("--ctrl", self.ctrl, np.zeros(len(names)), place, "actuator", listed=True) if self.ctrl else None
+        return (
+            spread("--ctrl", self.ctrl, np.zeros(len(names)), index_of, "actuator", listed=True) if self.ctrl else None
+        )
 
 
 @dataclass
@@ -148,7 +150,7 @@ def idle_limits(motion: lw.Trajectory, saturated: bool) -> Iterator[Idle]:
             for b in bounded
         }
         yield from _idle("limits", mech, ("lower", "upper"), outside, "--acting")
-    heeded = {one.target for one in mech.forces.actuators}
+    heeded = {actuator.target for actuator in mech.forces.actuators}
     others = [body for body in mech.bodies if body.joint not in heeded]
     fast = {
         b.joint: _beyond(mech.coordinates.place(b.joint).velocities(motion.v), None, b.limits.velocity) for b in others
@@ -171,12 +173,12 @@ def at_effort_limits(motion: lw.Trajectory) -> tuple[str, ...]:
 
 
 def _idle(
-    what: str, mech: lw.Mechanism, bounds: Iterable[str], exceeded: dict[str, bool], option: str | None
+    message: str, mech: lw.Mechanism, bounds: Iterable[str], exceeded: dict[str, bool], option: str | None
 ) -> Iterator[Idle]:
     limited = [b.joint for b in mech.bodies if np.isfinite([getattr(b.limits, bound) for bound in bounds]).any()]
     known = tuple(joint for joint in limited if joint in exceeded)
     if known:
-        yield Idle(what, known, tuple(joint for joint in known if exceeded[joint]), option)
+        yield Idle(message, known, tuple(joint for joint in known if exceeded[joint]), option)
 
 
 def _beyond(values: np.ndarray, lower: Any, upper: Any) -> bool:

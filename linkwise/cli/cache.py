@@ -27,14 +27,14 @@ def cache(answer: Answer) -> None:
     """
     if click.get_current_context().invoked_subcommand is not None:
         return
-    found = lw.codegen.cache.info()
+    info = lw.codegen.cache.info()
     rows = [
-        ("place", shown(found.directory)),
-        ("programs", str(found.files)),
-        ("size", size_text(found.size)),
-        ("limit", size_text(found.limit)),
+        ("place", shown(info.directory)),
+        ("programs", str(info.files)),
+        ("size", size_text(info.size)),
+        ("limit", size_text(info.limit)),
     ]
-    answer.show({**dataclasses.asdict(found), "directory": str(found.directory)}, table(None, rows))
+    answer.show({**dataclasses.asdict(info), "directory": str(info.directory)}, table(None, rows))
 
 
 @cache.add_command
@@ -47,18 +47,18 @@ def clear(yes: bool = False) -> None:
     \b
     linkwise cache clear --yes
     """
-    found = lw.codegen.cache.info()
-    what = f"{found.files} program{'s' * (found.files != 1)}, {size_text(found.size)}"
+    info = lw.codegen.cache.info()
+    amount = f"{info.files} program{'s' * (info.files != 1)}, {size_text(info.size)}"
     if not yes:
         try:
-            agreed = click.confirm(f"delete {what} in {shown(found.directory)}?", err=True)
+            agreed = click.confirm(f"delete {amount} in {shown(info.directory)}?", err=True)
         except click.Abort:
             raise click.UsageError("nobody answers whether to delete the compiled code: add --yes") from None
         if not agreed:
             click.echo("nothing deleted")
             return
     lw.codegen.cache.clear()
-    click.echo(f"deleted {what}")
+    click.echo(f"deleted {amount}")
 
 
 def size_text(size: float) -> str:

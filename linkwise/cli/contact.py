@@ -38,13 +38,13 @@ def contact_lines(mech: lw.Mechanism) -> Iterator[str]:
         yield line + (f"; {idle} switched off" if idle else "")
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _spread(values: Iterator[float]) -> str:
-    found = sorted(values)
-    low, high = f"{found[0]:.3g}", f"{found[-1]:.3g}"
+    ordered = sorted(values)
+    low, high = f"{ordered[0]:.3g}", f"{ordered[-1]:.3g}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -51,8 +51,8 @@ class Driving:
         self._refuse_two_controllers()
         control: Control | None
         if self.follow is not None:
-            control, whole = self._following(mech, self.follow)
-            duration = whole if duration is None else duration
+            control, whole_duration = self._following(mech, self.follow)
+            duration = whole_duration if duration is None else duration
         elif self.regulator is not None:
             control = _regulator(mech, self.regulator)
         else:
@@ -72,11 +72,11 @@ class Driving:
         springs = {"--target": self.target, "--hold-gravity": self.hold_gravity}
         if self.regulator is not None:
             springs |= {"--kp": self.kp, "--kd": self.kd, "--follow": self.follow}
-        one = "--regulator" if self.regulator is not None else "--follow"
+        first = "--regulator" if self.regulator is not None else "--follow"
         if self.regulator is not None or self.follow is not None:
-            for other, given in springs.items():
-                if given:
-                    raise click.UsageError(f"{one} and {other} are two controllers: give one")
+            for other, value in springs.items():
+                if value:
+                    raise click.UsageError(f"{first} and {other} are two controllers: give one")
 
     def _following(self, mech: lw.Mechanism, file: str) -> tuple[Control, float]:
         """Computed torque along the motion of a table, and how long that is."""
@@ -132,13 +132,13 @@ def gains(mech: lw.Mechanism, option: str, texts: Sequence[str]) -> np.ndarray:
     """(nv,): NUMBER is for every joint, JOINT=NUMBER for one, or one NUMBER,... for each of its degrees of
     freedom; zero where nothing is given."""
 
-    def place(joint: str) -> slice:
+    def index_of(joint: str) -> slice:
         body = mech.bodies[mech.body_index(joint)]
         if body.mimic:
             raise click.UsageError(f"{option} {joint}: joint {joint!r} follows {body.mimic.joint!r}; give that one's")
         return mech.v_index(joint)
 
-    return spread(option, texts, np.zeros(mech.nv), place)
+    return spread(option, texts, np.zeros(mech.nv), index_of)
 
 
 def _driven(
@@ -154,8 +154,8 @@ def _driven(
         raise click.UsageError(f"{source} covers {covered:g} s, the motion takes {duration:g} s")
 
     def driven(time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        given = np.array([np.interp(t[0] + time, t, column) for column in tau.T])
-        return given if feedback is None else given + feedback(time, q, v)
+        torque = np.array([np.interp(t[0] + time, t, column) for column in tau.T])
+        return torque if feedback is None else torque + feedback(time, q, v)
 
     return driven, duration
 

@@ -80,18 +80,18 @@ def estimate(
     units.write(output, mech, columns)
 
 
-def _deviations(option: str, given: Sequence[str], otherwise: float) -> float | dict[str, list[float]]:
+def _deviations(option: str, texts: Sequence[str], otherwise: float) -> float | dict[str, list[float]]:
     """A number for all joints, or numbers by joint; ``otherwise`` where nothing is said."""
-    if not given:
+    if not texts:
         return otherwise
-    named = [text.rpartition("=") for text in given]
+    named = [text.rpartition("=") for text in texts]
     if any(name for name, _, _ in named):
         if not all(name for name, _, _ in named):
             raise click.UsageError(f"{option}: a number for all joints, or JOINT=NUMBER for each, not both")
         return {name: finite_numbers(f"{option} {name}", number) for name, _, number in named}
-    if len(given) > 1:
+    if len(texts) > 1:
         raise click.UsageError(f"{option}: one number for all joints, or JOINT=NUMBER")
-    (number,) = finite_numbers(option, given[0])[:1]
+    (number,) = finite_numbers(option, texts[0])[:1]
     return number
 
 
@@ -99,5 +99,5 @@ def _push(text: str) -> tuple[str, list[float] | float]:
     link, equals, numbers = text.rpartition("=")
     if not equals:
         raise click.UsageError(f"--push {text}: write LINK=DEVIATION, or six of them with commas")
-    found = finite_numbers(f"--push {link}", numbers)
-    return link, found[0] if len(found) == 1 else found
+    push = finite_numbers(f"--push {link}", numbers)
+    return link, push[0] if len(push) == 1 else push

@@ -137,9 +137,9 @@ def _text(
     yield click.style(mech.name, bold=True) + f": {verdict}, error {facts['error']:.1e} (m, rad); {counts}"
     rows = list(zip(*_columns(mech, [result.q], units), strict=True))
     yield from section("configuration", table(("joint", f"q ({_unit(mech, units)})"), rows, (1,)))
-    places = {name: pose[:3, 3] for name, pose in facts["frames"].items()}
+    positions = {name: pose[:3, 3] for name, pose in facts["frames"].items()}
     if "center_of_mass" in facts:
-        places["(centre of mass)"] = facts["center_of_mass"]
-    poses = [(name, *(f"{x:.6g}" for x in np.round(place, 9) + 0.0)) for name, place in places.items()]
+        positions["(centre of mass)"] = facts["center_of_mass"]
+    poses = [(name, *(f"{x:.6g}" for x in np.round(position, 9) + 0.0)) for name, position in positions.items()]
     yield from section("frames", table(("frame", "x (m)", "y (m)", "z (m)"), poses, (1, 2, 3)))
     yield from written(facts["files"])

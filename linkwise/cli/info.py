@@ -59,16 +59,16 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
         "frames": [{"name": frame.name, "link": frame.link} for frame in mech.frames.values()],
         "loops": [_loop(loop) for loop in mech.loops if isinstance(loop, lw.constraints.Loop)],
         "couplings": [
-            {"name": one.name, "ratios": dict(one.ratios), "offset": one.offset}
-            for one in mech.loops
-            if isinstance(one, lw.constraints.Coupling) and one.drive is None and not one.ratios_change
+            {"name": coupling.name, "ratios": dict(coupling.ratios), "offset": coupling.offset}
+            for coupling in mech.loops
+            if isinstance(coupling, lw.constraints.Coupling) and coupling.drive is None and not coupling.ratios_change
         ],
         "contacts": contact_facts(mech),
         "independent": mech.metadata.independent_joints,
         "timestep": mech.metadata.timestep,
         "integrator": mech.metadata.integrator,
         "acting": mech.forces.active,
-        "actuators": [_actuator(one) for one in mech.forces.actuators],
+        "actuators": [_actuator(actuator) for actuator in mech.forces.actuators],
         "not_acting": [dataclasses.asdict(note) | {"count": note.count} for note in mech.notes],
         "postures": {name: q.tolist() for name, q in mech.postures.items()},
         "groups": {name: list(joints) for name, joints in mech.metadata.groups.items()},
@@ -76,19 +76,21 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _actuator(one: lw.forces.Actuator) -> dict[str, Any]:
+def _actuator(actuator: lw.forces.Actuator) -> dict[str, Any]:
     """What it drives, and its force as a formula in u, or its activation w, the length l and its rate."""
     terms = ("", " l", " dl/dt")
-    gain = " + ".join(f"{x:g}{t}" for x, t in zip(one.gain, terms, strict=True) if x)
-    bias = "".join(f" {'-' if x < 0 else '+'} {abs(x):g}{t}" for x, t in zip(one.bias, terms, strict=True) if x)
+    gain = " + ".join(f"{x:g}{t}" for x, t in zip(actuator.gain, terms, strict=True) if x)
+    bias = "".join(f" {'-' if x < 0 else '+'} {abs(x):g}{t}" for x, t in zip(actuator.bias, terms, strict=True) if x)
     several = " + " in gain
-    law = f"{'(' + gain + ')' if several else gain or '0'} {'w' if one.has_activation else 'u'}{bias}"
-    dynamics = {"integrator": "; dw/dt = u", "none": ""}.get(one.dynamics, f"; dw/dt = (u - w) / {one.time_constant:g}")
-    gear = [x for x in one.gear if x] or [0.0]
-    bounds = "" if one.ctrl_range is None else f"{one.ctrl_range[0]:g} .. {one.ctrl_range[1]:g}"
+    law = f"{'(' + gain + ')' if several else gain or '0'} {'w' if actuator.has_activation else 'u'}{bias}"
+    dynamics = {"integrator": "; dw/dt = u", "none": ""}.get(
+        actuator.dynamics, f"; dw/dt = (u - w) / {actuator.time_constant:g}"
+    )
+    gear = [x for x in actuator.gear if x] or [0.0]
+    bounds = "" if actuator.ctrl_range is None else f"{actuator.ctrl_range[0]:g} .. {actuator.ctrl_range[1]:g}"
     return {
-        "name": one.name,
-        "drives": f"{one.transmission} {one.target}" + ("" if gear == [1.0] else f", gear {_vector(gear)}"),
+        "name": actuator.name,
+        "drives": f"{actuator.transmission} {actuator.target}" + ("" if gear == [1.0] else f", gear {_vector(gear)}"),
         "law": law + dynamics,
         "range": bounds or "free",
     }
@@ -135,7 +137,7 @@ def _remarks(mech: lw.Mechanism) -> Iterable[str]:
 
 def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
     counts = ((len(facts["loops"]), "loop"), (len(facts["couplings"]), "coupling"))
-    loops = "".join(f", {count} {what}" + "s" * (count > 1) for count, what in counts if count)
+    loops = "".join(f", {count} {noun}" + "s" * (count > 1) for count, noun in counts if count)
     yield click.style(mech.name, bold=True) + (
         f": {mech.n_links} moving link{'s' * (mech.n_links != 1)}, nq = {mech.nq}, nv = {mech.nv}{loops}, "
         f"{facts['mass']:.6g} kg moving, gravity {_vector(mech.gravity)} m/s^2"
@@ -170,7 +172,7 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
         yield from section("postures", table(None, [(name, _vector(q)) for name, q in mech.postures.items()]))
     if mech.metadata.groups:
         yield from section(
-            "groups", table(None, [(name, ", ".join(own)) for name, own in mech.metadata.groups.items()])
+            "groups", table(None, [(name, ", ".join(members)) for name, members in mech.metadata.groups.items()])
         )
     if mech.forces.actuators:
         driven = [(x["name"], x["drives"], x["law"], x["range"]) for x in facts["actuators"]]
@@ -218,14 +220,14 @@ def _bounds(joint: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _extras(joint: dict[str, Any]) -> str:
-    found = [
+    words = [
         f"{name} {_vector(joint[name])}"
         for name in ("armature", "damping", "friction", "stiffness")
         if any(joint[name])
     ]
     if joint["mimic"]:
-        found.append("= {ratio:g} * {joint} + {offset:g}".format(**joint["mimic"]))
-    return ", ".join(found)
+        words.append("= {ratio:g} * {joint} + {offset:g}".format(**joint["mimic"]))
+    return ", ".join(words)
 
 
 def _sum(ratios: dict[str, float]) -> str:

@@ -127,7 +127,7 @@ def _text(model: lw.control.StateSpace, facts: dict[str, Any], idle: Iterable[ob
     yield click.style(mech.name, bold=True) + f": {count} states, {where}"
     heads = ("joint", *(f"{name} ({unit})" for name, unit in units.names(mech).items()))
     q, v = units.outside(mech, "q", model.q), units.outside(mech, "v", model.v)
-    rows = [_state_row(q, v, model.tau, one) for one in coordinates(mech)]
+    rows = [_state_row(q, v, model.tau, coordinate) for coordinate in coordinates(mech)]
     yield from section("state", table(heads, rows, (1, 2, 3)))
     if count > MOST_STATES:
         lines = [f"A is {count} x {count}, B is {count} x {inputs}: --json and -o FILE.npz have their numbers"]
@@ -139,7 +139,7 @@ def _text(model: lw.control.StateSpace, facts: dict[str, Any], idle: Iterable[ob
     yield from written(facts["files"])
 
 
-def _state_row(q: np.ndarray, v: np.ndarray, tau: np.ndarray, one: Coordinate) -> tuple[str, ...]:
-    numbers = [q[one.q], *((v[one.v], tau[one.v]) if one.v is not None else ())]
+def _state_row(q: np.ndarray, v: np.ndarray, tau: np.ndarray, coordinate: Coordinate) -> tuple[str, ...]:
+    numbers = [q[coordinate.q], *((v[coordinate.v], tau[coordinate.v]) if coordinate.v is not None else ())]
     cells = [f"{np.round(x, 12) + 0.0:.5g}" for x in numbers]
-    return (one.name, *cells, *[""] * (3 - len(cells)))
+    return (coordinate.name, *cells, *[""] * (3 - len(cells)))

@@ -66,15 +66,15 @@ def lqr(
     answer.show(facts, _text(regulator, facts))
 
 
-def _weights(option: str, texts: Sequence[str], names: Sequence[str], what: str) -> np.ndarray:
+def _weights(option: str, texts: Sequence[str], names: Sequence[str], noun: str) -> np.ndarray:
     """(n,): W is for all names, NAME=W for one."""
 
-    def place(name: str) -> slice:
+    def index_of(name: str) -> slice:
         if name not in names:
             raise click.UsageError(f"{option} {name}: there is no {name!r}; available: {', '.join(names)}")
         return slice(names.index(name), names.index(name) + 1)
 
-    return spread(option, texts, np.ones(len(names)), place, what)
+    return spread(option, texts, np.ones(len(names)), index_of, noun)
 
 
 def _facts(regulator: Any, output: str | None) -> dict[str, Any]:

@@ -85,8 +85,8 @@ def loaded(
     is_table = file.lower().endswith(TABLES) and not is_builtin
     if convention and not is_table:
         raise click.UsageError("--convention is for DH tables, in .toml or .csv files")
-    for option, given in (("--floating-base", floating_base), ("--loops", loops)):
-        if given and (is_builtin or is_table):
+    for option, value in (("--floating-base", floating_base), ("--loops", loops)):
+        if value and (is_builtin or is_table):
             raise click.UsageError(f"{option} is for mechanism files such as URDF; {file} is as it is")
     if file.lstrip().startswith("<"):
         raise click.UsageError("FILE is the path of a file, not its text")
@@ -102,14 +102,14 @@ def loaded(
     return Loaded(mechanism, tuple(map(str, messages)))
 
 
-def report_warnings(found: Loaded, notes: bool = True) -> lw.Mechanism:
+def report_warnings(loading: Loaded, notes: bool = True) -> lw.Mechanism:
     """The mechanism; warnings go to stderr, where they are not part of the answer, and a line on its ``notes``."""
-    for message in found.warnings:
+    for message in loading.warnings:
         warn(message)
-    if notes and found.mechanism.annotations.notes:
-        missing = ", ".join(note.counted for note in found.mechanism.annotations.notes)
+    if notes and loading.mechanism.annotations.notes:
+        missing = ", ".join(note.counted for note in loading.mechanism.annotations.notes)
         warn(f"not acting: {missing} (linkwise info says where and what to do)")
-    return found.mechanism
+    return loading.mechanism
 
 
 def _piped() -> str:

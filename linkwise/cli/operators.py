@@ -107,11 +107,11 @@ def _arrays(kernel: lw.Kernel, mech: lw.Mechanism, shape: tuple[int, ...]) -> li
 
 def _time(kernel: lw.Kernel, mech: lw.Mechanism, batch: int) -> str:
     """Nanoseconds for a state of a batch, and for a call with a single state; the best of repeated runs."""
-    many, one = _arrays(kernel, mech, (batch,)), _arrays(kernel, mech, ())
+    many, single = _arrays(kernel, mech, (batch,)), _arrays(kernel, mech, ())
     calls = 1 if kernel.target == "numpy" else 100
     how: dict[str, Any] = {"rounds": 1, "slice_seconds": SECONDS, "clock": perf_counter}
     (per_batch,) = best(lambda: kernel(*many), **how)
-    (per_call,) = best(lambda: kernel(*one), repeats=calls, **how)
+    (per_call,) = best(lambda: kernel(*single), repeats=calls, **how)
     per_state = per_batch / batch
     threads = lw.codegen.get_num_threads() if kernel.target == "cpu" else 1
     remarks = {"cpu": f", {threads} thread" + "s" * (threads > 1), "cuda": ", with transfers", "numpy": ", interpreted"}

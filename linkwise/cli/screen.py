@@ -135,9 +135,9 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self._write("")
 
-    def at(self, what: str) -> None:
+    def at(self, stage: str) -> None:
         """Say what is being worked on."""
-        self._write(f"[{self.count + 1}/{self.total}] {what} ...")
+        self._write(f"[{self.count + 1}/{self.total}] {stage} ...")
 
     def done(self) -> None:
         self.count += 1

@@ -26,8 +26,8 @@ from click.core import ParameterSource
 class ListOfNames(click.ParamType):
     """NAME,NAME,...: a tuple of names of joints, states, ..."""
 
-    def __init__(self, what: str):
-        self.name = f"{what},{what}..."
+    def __init__(self, noun: str):
+        self.name = f"{noun},{noun}..."
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         return value if isinstance(value, tuple) else tuple(name.strip() for name in value.split(","))
@@ -71,8 +71,8 @@ def command(
 
         def run(**values: Any) -> Any:
             source = click.get_current_context().get_parameter_source
-            given = {name: values[name] for name in further if source(name) is not ParameterSource.DEFAULT}
-            return function(**arguments(function, values), **(options_of(of, given) if callable(of) else given))
+            options = {name: values[name] for name in further if source(name) is not ParameterSource.DEFAULT}
+            return function(**arguments(function, values), **(options_of(of, options) if callable(of) else options))
 
         return cls(
             settings.pop("name", None) or function.__name__,
@@ -116,8 +116,8 @@ def parameters(function: Callable[..., Any], inherited: Mapping[str, str] | None
             made = [click.Argument([parameter.name], required=required, **form)]
         else:
             made = [_option(parameter, form, texts.get(parameter.name))]
-        yield from (one for one in made if one.name not in names)
-        names |= {one.name for one in made}
+        yield from (parameter for parameter in made if parameter.name not in names)
+        names |= {parameter.name for parameter in made}
 
 
 def arguments(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -45,16 +45,16 @@ def study(
     """
     if cluster and processes:
         raise click.UsageError("--cluster and --processes are two places to compute: give one")
-    found = lw.studies.load_study(file)
-    to = Path(store) if store else found.store
+    file_study = lw.studies.load_study(file)
+    to = Path(store) if store else file_study.store
     try:
-        results = found.study.run(cluster or processes, to, progress=_bar_is_seen())
+        results = file_study.study.run(cluster or processes, to, progress=_bar_is_seen())
     except KeyboardInterrupt:
         if to is not None and to.exists():
             done = lw.studies.open_study(to).done
             click.echo(f"linkwise: {done.sum()} of {len(done)} cases are stored; run again to go on", err=True)
         raise
-    computed = [one for one in results.names if one not in results.varied]
+    computed = [name for name in results.names if name not in results.varied]
     chosen = of or computed[0]
     if chosen not in results:
         raise click.UsageError(f"there is no result {chosen!r}; available: {', '.join(results.names)}")
@@ -83,7 +83,7 @@ def _print(results: Any, name: str, store: Path | None, answer: Answer) -> None:
     if "t" in summary.dims:
         summary = summary.isel(t=-1)
     series = summary.stack(entry=[axis for axis in summary.dims if axis != "statistic"]) if summary.ndim > 1 else None
-    heads = [str(one) for one in summary["statistic"].values]
+    heads = [str(statistic) for statistic in summary["statistic"].values]
     entries: dict[str, list[float]] = {}
     for k in range(1 if series is None else series.sizes["entry"]):
         numbers = (summary if series is None else series.isel(entry=k)).values

@@ -1,1 +1,1 @@
-"""What machines need: programs, passes, targets, loaders; ``pipeline.py`` joins them to the mechanics."""
+"""The compiler: programs, passes, targets, loaders; ``pipeline.py`` joins them to the mechanics."""

@@ -70,7 +70,9 @@ def _of_mechanism(kernel: Kernel, mech: Mechanism, options: dict[str, Any]) -> K
     """A kernel as it is, if it is one of this mechanism."""
     if options:
         raise TypeError(f"{kernel!r} is compiled already and takes no {', '.join(options)}: give that to compile")
-    if any((own.name, own.joint_names) != (mech.name, mech.joint_names) for own in kernel.configurations.values()):
+    if any(
+        (model.name, model.joint_names) != (mech.name, mech.joint_names) for model in kernel.configurations.values()
+    ):
         raise MechanismError(f"{kernel!r} is of another mechanism than {mech.name!r}")
     return kernel
 
@@ -80,23 +82,23 @@ def _described(algorithm: str, mech: Mechanism) -> Iterator[str]:
     yield f"{algorithm} of mechanism {_quoted(mech.name)}, written by linkwise"
     yield "joints in order, with their places in q and v, and the links they move:"
     for body in mech.bodies:
-        places = (
+        slices = (
             f"{array}[{at.start}]" if at.stop - at.start == 1 else f"{array}[{at.start}..{at.stop - 1}]"
             for array, at in (("q", mech.q_index(body.joint)), ("v", mech.v_index(body.joint)))
         )
         follows = f", follows {_quoted(body.mimic.joint)}" if body.mimic else ""
         kind = type(body.kind).__name__.lower()
-        yield f"  {' '.join(places)} {_quoted(body.joint)} ({kind}{follows}) moves {_quoted(body.link)}"
+        yield f"  {' '.join(slices)} {_quoted(body.joint)} ({kind}{follows}) moves {_quoted(body.link)}"
         if body.kind.nq > 1 and not body.mimic:
             yield f"    {_order(mech, body)}"
 
 
 def _order(mech: Mechanism, body: Body) -> str:
-    """Which number is which, of a joint with several: "q: x y angle; v: x y angle"."""
+    """Layout of a joint with several coordinates: "q: x y angle; v: x y angle"."""
     at = {"q": mech.q_names[mech.q_index(body.joint)], "v": mech.v_names[mech.v_index(body.joint)]}
-    own = [f"{array}: {' '.join(name[len(body.joint) + 1 :] for name in names)}" for array, names in at.items()]
+    orders = [f"{array}: {' '.join(name[len(body.joint) + 1 :] for name in names)}" for array, names in at.items()]
     quaternion = " (a unit quaternion, scalar first; velocities along the axes of the link, angular first)"
-    return "; ".join(own) + quaternion * any(one.of == QUATERNION for one in body.kind.measures("q"))
+    return "; ".join(orders) + quaternion * any(measure.of == QUATERNION for measure in body.kind.measures("q"))
 
 
 def _quoted(name: str) -> str:

@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 
 from ..display import Text, mimebundle
 from ..mechanism import Mechanism
-from . import passes
-from .ir import printer
 from .ir.program import Array, Program
-from .passes.unroll import unroll
 
 if TYPE_CHECKING:
     from .formulas import Formulas
@@ -123,28 +120,37 @@ class Kernel:
     @property
     def straight_line(self) -> Program:
         """The traced program without loops, link after link."""
+        from .passes.unroll import unroll  # here and below, so that importing the package stays quick
+
         return unroll(self.traced)
 
     @property
     def program(self) -> Program:
         """The program as it is emitted: simplified, fused and ordered."""
         if self._optimized is None:
+            from . import passes
+
             self._optimized = passes.optimize(self.traced)
         return self._optimized
 
     @property
     def op_counts(self) -> dict[str, int]:
         """Scalar operations for one state by class: add, mul, div, sqrt, sincos, ... (a fused one counts as two)."""
-        return self.program.op_counts
+        return self.traced.op_counts
 
     def ir(self, stage: str = "optimized") -> str:
         """The program as text, "traced" or "optimized"."""
         if stage not in ("traced", "optimized"):
             raise ValueError(f"stage must be 'traced' or 'optimized', got {stage!r}")
+        from .ir import printer
+
         return printer.text(self.traced if stage == "traced" else self.program)
 
     def passes(self) -> str:
         """The program as text after tracing and after every pass of the compiler."""
+        from . import passes
+        from .ir import printer
+
         stages = [("trace", self.traced), *passes.after_each_pass(self.traced)]
         return Text("\n".join(f"== {name}\n{printer.text(program)}" for name, program in stages))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..mechanics.registered import REGISTERED
 from ..mechanism import one_of
 from .ir.program import Program
 from .runtime import cpu, interpreter, llvm_loader
@@ -44,6 +45,11 @@ def register_target(target: Target) -> None:
 
     A language or name that is known already is refused.
     """
+    _register(target)
+    REGISTERED["target", target.name] = target.most_operations
+
+
+def _register(target: Target) -> None:
     if (target.name is None) != (target.load is None) or (target.name is None and target.over_time):
         raise ValueError(f"target {target.language!r} needs a name and a load function, or neither")
     if target.language in _WRITTEN:
@@ -91,4 +97,4 @@ for _target in (
     ),
     Target("numpy", numpy_reference.emit, Options, "numpy", interpreter.load, over_time=True, loops=True),
 ):
-    register_target(_target)
+    _register(_target)

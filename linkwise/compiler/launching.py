@@ -12,5 +12,5 @@ __all__ = ["GpuKernel", "Outline", "Plan", "launching"]
 
 
 def launching(kernel: Kernel) -> GpuKernel:
-    """What plans and launches a kernel, whatever its own target is."""
+    """The object that plans and launches a kernel on the GPU, whatever its own target is."""
     return gpu.load(kernel.program, Options(kernel.dtype.name))

@@ -29,6 +29,7 @@ from .ir.program import Array, Program
 from .kernel import Kernel
 from .known_targets import load
 from .passes.differentiate import Directions, differentiate
+from .recipes import remembered
 from .requests import algorithm_of, checked_settings, parameter_arrays, refuse_unused, too_deep
 from .rolling import choice, examples_of, rolled
 from .runtime.memory import collection_paused
@@ -90,15 +91,37 @@ def _compiled(
     require_mechanism(mech)
     dtype, target, options = checked_settings(chosen, dtype, target, options)
     chosen.check(mech)
+    settled = chosen.with_defaults(mech, options)
     with collection_paused(), stages(f"compile {chosen.name}", 2) as bar:
         bar.stage("tracing")
-        traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
-        refuse_unused(chosen, traced.program)
-        configurations = dict.fromkeys(chosen.configurations, mech)
-        reason = (chosen.for_loops if traced.program.loops else chosen).reason
-        by_hand = f"a recursion written by hand: {reason}" if traced.computed is None and reason else ""
+        found = remembered(_for_kernel, chosen, mech, tuple(parameters), settled, loops)
+        sweeps, by_hand, explained = found.notes
+        plan = (lambda operations: found.again().traced.explanation(operations)) if explained else None
         bar.stage("machine code")
-        return loaded(traced.program, dtype, target, traced.log.sweeps, configurations, traced.explanation, by_hand)
+        configurations = dict.fromkeys(chosen.configurations, mech)
+        return loaded(found.program, dtype, target, [(a, b) for a, b in sweeps], configurations, plan, by_hand)
+
+
+@dataclass(frozen=True)
+class _ForKernel:
+    """A traced program, and what a kernel says of it: its sweeps, why it is a recursion, whether there is a plan."""
+
+    traced: Traced
+    notes: tuple[list[tuple[str, str]], str, bool]
+
+    @property
+    def program(self) -> Program:
+        return self.traced.program
+
+
+def _for_kernel(
+    chosen: Algorithm, mech: Mechanism, parameters: Sequence[str], options: Mapping[str, Any], loops: bool | None
+) -> _ForKernel:
+    traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
+    refuse_unused(chosen, traced.program)
+    reason = (chosen.for_loops if traced.program.loops else chosen).reason
+    by_hand = f"a recursion written by hand: {reason}" if traced.computed is None and reason else ""
+    return _ForKernel(traced, (list(traced.log.sweeps), by_hand, traced.computed is not None))
 
 
 def loaded(

@@ -1,4 +1,4 @@
-"""Which public functions are made from algorithms, so that ``compile(linkwise.forward_dynamics, mech)`` knows."""
+"""Public array functions and their algorithms, for ``compile(linkwise.forward_dynamics, mech)``."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ OTHER_LIBRARIES = {
 
 @dataclass(frozen=True)
 class ArrayFunction:
-    """The algorithm that a public function is made from, or what to compile in its place.
+    """The algorithm of a public function, or advice on what to compile instead.
 
     gives   what turns the kernel's result into the function's, if they differ
     """
@@ -174,7 +174,7 @@ def register(function: Function, known: ArrayFunction) -> Function:
 
 
 def compile_instead(advice: str) -> Callable[[Function], Function]:
-    """Says of a public function that does more than one algorithm what to compile in its place."""
+    """Register advice on what to compile instead of a function that runs more than one algorithm."""
 
     def note(function: Function) -> Function:
         return register(function, ArrayFunction(None, f"compile {advice}"))

@@ -13,11 +13,13 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..mechanism import Mechanism, require_mechanism
+from .ir.program import Program
 from .kernel import Kernel
 from .registry import ArrayFunction, Function, register
 from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_foreign, on_device
@@ -142,7 +144,7 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
 
     kernels: list[Kernel] = []
 
-    def own() -> Callable[..., Any]:
+    def make() -> Callable[..., Any]:
         kernels.append(_kernel(mech, request, dtype))
         return kernels[-1].function
 
@@ -153,7 +155,7 @@ def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Call
     def shared(numbers: Any) -> Any:
         return bound_kernel(request, _kernel(mech, request, dtype, (numbers,)))
 
-    return shared_by_variants(mech, request, dtype, own, shared, is_data)
+    return shared_by_variants(mech, request, dtype, make, shared, is_data)
 
 
 def _kernel(
@@ -161,14 +163,42 @@ def _kernel(
 ) -> Kernel:
     if callable(request):
         return request(mech, dtype, parameters)
-    from .pipeline import compile  # here, so that importing the package stays quick
-
     name, *options = (request,) if isinstance(request, str) else request
-    return compile(name, mech, dtype=dtype, target=target, parameters=parameters, **dict(options))
+    asked = name, mech, dtype, target, tuple(parameters), dict(options)
+    if target != "cpu" or mech.loops:  # which decide, and may warn, before anything is traced
+        return _MadeKernel.of(*asked).kernel
+    from .recipes import Outlined, remembered  # here, so that importing the package stays quick
+    from .runtime import cpu
+
+    found = remembered(_MadeKernel.of, *asked)
+    if not isinstance(found.program, Outlined):
+        made: _MadeKernel = found.again()
+        return made.kernel
+
+    return Kernel(found.program, dtype, target, (), cpu.load(found.program, dtype))
+
+
+@dataclass(frozen=True)
+class _MadeKernel:
+    """A kernel, from which another process may have the program."""
+
+    kernel: Kernel
+
+    @classmethod
+    def of(
+        cls, name: str, mech: Mechanism, dtype: str, target: str, parameters: tuple[Any, ...], options: dict[str, Any]
+    ) -> _MadeKernel:
+        from .pipeline import compile  # here: a program that is known by its recipe needs none of what this imports
+
+        return cls(compile(name, mech, dtype=dtype, target=target, parameters=parameters, **options))
+
+    @property
+    def program(self) -> Program:
+        return self.kernel.traced
 
 
 def is_single(x: Any) -> bool:
-    """Whether an argument lets a result be computed in float32: a float32 array, or one of Python's own numbers."""
+    """Whether an argument permits a float32 result: a float32 array or a Python number."""
     return getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float)
 
 
@@ -180,22 +210,22 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
     """A function that takes arrays of other libraries for the NumPy arrays that they are."""
     by_kind: dict[Any, Callable[..., Any]] = {}  # of CuPy's arrays, which are always on the device
 
-    def convert(*given: Any) -> Any:
-        kinds = tuple([(type(x), getattr(x, "dtype", None)) for x in given])
+    def convert(*inputs: Any) -> Any:
+        kinds = tuple([(type(x), getattr(x, "dtype", None)) for x in inputs])
         if kinds in by_kind:
-            return by_kind[kinds](*given)
-        if not callable(request) and any(is_foreign(x) and on_device(x) for x in given):
+            return by_kind[kinds](*inputs)
+        if not callable(request) and any(is_foreign(x) and on_device(x) for x in inputs):
             try:
-                function = _on_device(mech, request, given)
+                function = _on_device(mech, request, inputs)
                 if all(kind.__module__.partition(".")[0] == "cupy" for kind, _ in kinds):
                     by_kind[kinds] = function
-                return function(*given)
+                return function(*inputs)
             except (ImportError, NoDeviceError):
                 pass  # what follows says what to do about such arrays
         try:
-            arrays = all_plain(given)
+            arrays = all_plain(inputs)
         except UnreadableArrayError:  # kernels know the name of the array
-            return float64_function(mech, request)(*given)
+            return float64_function(mech, request)(*inputs)
         return kernel_function(mech, request)(*arrays)
 
     return convert
@@ -209,9 +239,9 @@ def _is_single_on_device(x: Any) -> bool:
     return str(precision).endswith("float32")
 
 
-def _on_device(mech: Mechanism, request: Request, given: Sequence[Any]) -> Callable[..., Any]:
+def _on_device(mech: Mechanism, request: Request, inputs: Sequence[Any]) -> Callable[..., Any]:
     """The function that computes where arrays on a GPU lie; in float32 if all of them are, whatever their library."""
-    dtype = "float32" if all(map(_is_single_on_device, given)) else "float64"
+    dtype = "float32" if all(map(_is_single_on_device, inputs)) else "float64"
     key = (request, _on_device, dtype)
     try:
         return mech._kernels[key]

@@ -14,7 +14,6 @@ they are (``mechanics/algorithms/decisions.py``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -146,7 +145,8 @@ def _names(request: Any) -> list[Any]:
 def bound_kernel(request: Any, kernel: Kernel) -> Bind[Callable[..., Any]]:
     """From a variant and its numbers, which ``kernel`` takes last, to the variant's function of arrays."""
     function, dtype, check = kernel.function, kernel.dtype.name, _check_of(request)
-    visible = replace(kernel.traced, inputs=kernel.traced.inputs[:-1])  # to the caller, the numbers are no input
+    whole = kernel.traced.signature
+    visible = whole._replace(inputs=whole.inputs[:-1])  # to the caller, the numbers are no input
 
     def bind(mech: Mechanism, vector: np.ndarray) -> Callable[..., Any]:
         check(mech)

@@ -61,7 +61,7 @@ def calls_on_cpu(kernel: Kernel) -> Calls:
 
     def call(states: int, shared: Sequence[bool]) -> XlaCall:
         single = (*shared, *(False,) * len(program.outputs))
-        steps = [0 if one else size * prod(array.shape) for array, one in zip(arrays, single, strict=True)]
+        steps = [0 if is_single else size * prod(array.shape) for array, is_single in zip(arrays, single, strict=True)]
         for array in arrays:
             steps += [size * step for step in _strides(array.shape)]
         sizes = list(dict.fromkeys(n for array in arrays for n in array.shape))
@@ -76,7 +76,7 @@ def calls_on_cuda(kernel: Kernel, devices: Sequence[int]) -> Calls:
     code = launching(kernel)
 
     def call(states: int, shared: Sequence[bool]) -> XlaCall:
-        counts = [None if one else states for one in (*shared, *(False,) * len(program.outputs))]
+        counts = [None if is_shared else states for is_shared in (*shared, *(False,) * len(program.outputs))]
         arrays = (*program.inputs, *program.outputs)
         rows = [_rows(array, count, code.dtype) for array, count in zip(arrays, counts, strict=True)]
         plan = code.plan(rows[: len(shared)], rows[len(shared) :])
@@ -85,8 +85,8 @@ def calls_on_cuda(kernel: Kernel, devices: Sequence[int]) -> Calls:
         def handler() -> Handler:
             handles: list[list[int]] = [[] for _ in range(max(devices) + 1)]
             for device in devices:
-                found = code.handles(plan, device)
-                handles[device] = [found[function] for function in functions]
+                handles_by_function = code.handles(plan, device)
+                handles[device] = [handles_by_function[function] for function in functions]
             return xla_cuda.handler(xla_cuda.driver(), handles, code, functions)
 
         content = "".join(function.code for function in functions).encode()
@@ -97,12 +97,12 @@ def calls_on_cuda(kernel: Kernel, devices: Sequence[int]) -> Calls:
 
 
 def _target(name: str, content: bytes, make: Callable[[], Handler]) -> XlaTarget:
-    """The target with this content.  It stays for good, with its code, as XLA forgets no target."""
-    whole = f"linkwise_{name}_{hashlib.sha256(content).hexdigest()[:32]}"
+    """The XLA call target with this content; never freed, as XLA keeps targets for good."""
+    full_name = f"linkwise_{name}_{hashlib.sha256(content).hexdigest()[:32]}"
     with _lock:
-        if whole not in _targets:
-            _targets[whole] = XlaTarget(whole, make())
-        return _targets[whole]
+        if full_name not in _targets:
+            _targets[full_name] = XlaTarget(full_name, make())
+        return _targets[full_name]
 
 
 def _rows(array: Array, states: int | None, dtype: np.dtype) -> Outline:

@@ -4,19 +4,17 @@ motion (spencer2004 2.4, 2.5, 2.43, 3.5), of which "svd" is the reference."""
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
-from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import float64_function
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
-from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
 from ..mechanism.resistance import SINGULAR_TOLERANCE, inertia_error
 from ..mechanism.scales import scales
@@ -27,11 +25,11 @@ from .equations import constraint_jacobian, decomposed_jacobian, warn_if_open, w
 from .formulations import METHODS, basis_by
 from .idle_motions import told_of_idle_motions
 from .infinitesimal import completed_bias, completed_rows, has_infinitesimal_motions, refuse_infinitesimal_motions
-from .masks import batch_of, for_each_mask, loop_mask, that_count
+from .masks import batch_of, for_each_mask, loop_mask, mechanism_holding, that_count
 from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
-from .redundancy import closable_error, redundancy
+from .redundancy import closable_error
 from .sizes import sizes
-from .solver import RELIABLE, by_kernel, completed, eliminated
+from .solver import MOTION, answer, has_generic_rank, serves, solve
 from .tolerances import LOOPS
 
 ALL_METHODS = ("elimination", "svd", "lagrange", *METHODS)
@@ -60,8 +58,12 @@ def terms(
     not active (``loop_mask``).  Mechanisms with infinitesimal motions are refused unless the caller looks after
     them."""
     n = mech.nv
-    if not infinitesimal:
-        refuse_infinitesimal_motions(mech, "the motion under constraints")
+    if not infinitesimal and mech.loops and has_infinitesimal_motions(mech):
+        masks = np.ones((1, len(mech.loops))) if active is None else active.reshape(-1, active.shape[-1])
+        for held in np.unique(masks, axis=0):  # those of all loops together may be motions of some of them
+            part = mech if held.all() else mechanism_holding(mech, held)
+            if part.loops:
+                refuse_infinitesimal_motions(part, "the motion under constraints")
     both = float64_function(mech, "constrained_terms")(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
     lower = that_count(mech, lower, active, tolerance)
@@ -109,42 +111,11 @@ def forward_dynamics(
     them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
     """
     plain = wrenches is baumgarte is independent is rank is tolerance is active is damping is None
-    if plain and method == "elimination" and _by_elimination(mech):
-        try:
-            if type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
-                a, _, consistency = float64_function(mech, "closed_motion")(q, v, tau)
-                if a.ndim == 1 and consistency > RELIABLE:
-                    return a
-            a, _, consistency = eliminated(mech, q, v, tau)
-        except (KernelError, TypeError):
-            if not any(x is None or isinstance(x, Mapping) for x in (q, v, tau)):
-                raise
-            q, v, tau = checked_motion(mech, q, v, tau)  # by joint, or at rest
-            a, _, consistency = eliminated(mech, q, v, tau)
-        if a.ndim == 1:
-            if consistency > RELIABLE:
-                return a
-        elif consistency.min(initial=math.inf) > RELIABLE:
-            return a
-    q, v, tau = checked_motion(mech, q, v, tau, wrenches)
-    mask = loop_mask(mech, active, q=q, v=v, tau=tau)
-    options: dict[str, Any] = {
-        "method": method,
-        "baumgarte": baumgarte,
-        "wrenches": wrenches,
-        "independent": independent,
-        "rank": rank,
-        "tolerance": tolerance,
-        "active": mask,
-    }
-    if damping is None:
-        a = accelerations(mech, q, v, tau, **options)
-    else:
-        a = motion_under(mech, q, v, tau, **options, damping=damping)[1]
-    if baumgarte is None:
-        warn_if_open(mech, closable_error(mech, q), mask)
-        warn_if_opening(mech, q, v, mask)
-    return a
+    if plain and method == "elimination" and serves(mech, MOTION):
+        found = answer(mech, MOTION, q, v, tau)
+        if found is not None:
+            return found[0]
+    return _of_any_state(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, active, damping)
 
 
 register(forward_dynamics, ArrayFunction("closed_forward_dynamics"))
@@ -152,22 +123,38 @@ register(forward_dynamics, ArrayFunction("closed_forward_dynamics"))
 
 def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float64Array]:
     """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, short for single states."""
-    if options or not _by_elimination(mech):
+    if options or not serves(mech, MOTION):
         return functools.partial(forward_dynamics, mech, **options)
-    motion = float64_function(mech, "closed_motion")
 
     def function(q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
-        if wrenches is None and type(q) is np.ndarray and q.ndim == 1:
-            try:
-                a, _, consistency = motion(q, v, tau)
-            except (KernelError, TypeError):
-                pass  # by joint, at rest, or faults, which are named below
-            else:
-                if a.ndim == 1 and consistency > RELIABLE:
-                    return a
-        return forward_dynamics(mech, q, v, tau, wrenches=wrenches)
+        found = None if wrenches is not None else answer(mech, MOTION, q, v, tau)
+        return _of_any_state(mech, q, v, tau, wrenches=wrenches) if found is None else found[0]
 
     return function
+
+
+def _of_any_state(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    method: str = "elimination",
+    baumgarte: tuple[float, float] | None = None,
+    wrenches: ArrayLike | None = None,
+    independent: Any = None,
+    rank: Any = None,
+    tolerance: float | None = None,
+    active: ArrayLike | None = None,
+    damping: float | None = None,
+) -> Float64Array:
+    """``forward_dynamics``, with warnings of states that are not consistent."""
+    q, v, tau = checked_motion(mech, q, v, tau, wrenches)
+    mask = loop_mask(mech, active, q=q, v=v, tau=tau)
+    a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, mask, damping)
+    if baumgarte is None:
+        warn_if_open(mech, closable_error(mech, q), mask)
+        warn_if_opening(mech, q, v, mask)
+    return a
 
 
 def accelerations(
@@ -182,36 +169,25 @@ def accelerations(
     rank: Any = None,
     tolerance: float | None = None,
     active: Float64Array | None = None,
+    damping: float | None = None,
 ) -> Float64Array:
     """``forward_dynamics`` of float64 arrays, for loops that may be open; ``active`` as from ``loop_mask``."""
     one_of("method", method, ALL_METHODS)
-    if mech.loops and has_infinitesimal_motions(mech):
-        given = (baumgarte, wrenches, independent, rank, tolerance)
-        return _by_decomposition(mech, q, v, tau, method, given, active)
-    if active is not None and method == "elimination" and baumgarte is independent is rank is tolerance is None:
+    plain = baumgarte is independent is tolerance is damping is None
+    usual = method == "elimination" and plain and has_generic_rank(mech, rank, q.shape[:-1])
+    highest = fronts(mech).pivots if usual and rank is not None else rank
 
-        def reference(q: Any, v: Any, tau: Any, active: Any, wrenches: Any) -> Float64Array:
-            return motion_under(mech, q, v, tau, "svd", wrenches=wrenches, active=active)[1]
+    def reference(q: Any, v: Any, tau: Any, active: Any, wrenches: Any) -> Float64Array:
+        options = (method, baumgarte, wrenches, independent, highest, tolerance, active, damping)
+        return motion_under(mech, q, v, tau, *options)[1]
 
-        return by_kernel(mech, "forward_dynamics", (q, v, tau), reference, active, wrenches)
-    special = baumgarte is not None or independent is not None or tolerance is not None or active is not None
-    if rank is not None and not special:
-        pivots = fronts(mech).pivots
-        special = np.shape(rank) not in ((), q.shape[:-1]) or bool(np.any(np.asarray(rank) != pivots))
-    if method == "elimination" and _lacks_inertia(mech):
-        method = "svd"
-    if method != "elimination" or special:
-        return motion_under(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, active)[1]
-    a, status, _ = eliminated(mech, q, v, tau, wrenches)
-    poor = ~(status > RELIABLE)
-    if poor.any():
-        highest = None if rank is None else np.max(rank)
-
-        def decomposed(q: Any, v: Any, tau: Any, wrenches: Any) -> tuple[Float64Array]:
-            return (motion_under(mech, q, v, tau, "svd", wrenches=wrenches, rank=highest)[1],)
-
-        completed((a,), poor, decomposed, q, v, tau, wrenches=wrenches)
-    return a
+    if damping is None and mech.loops and has_infinitesimal_motions(mech):
+        return _by_decomposition(mech, q, v, tau, method, (baumgarte, wrenches, independent, rank, tolerance), active)
+    if not usual or (active is not None and rank is not None):
+        return reference(q, v, tau, active, wrenches)
+    if active is not None:
+        return solve(mech, "closed_forward_dynamics", (q, v, tau), reference, active, wrenches)
+    return solve(mech, MOTION, (q, v, tau), reference, None, wrenches, statuses=2)
 
 
 def _by_decomposition(
@@ -241,17 +217,6 @@ def _by_decomposition(
     return result
 
 
-def _by_elimination(mech: Mechanism) -> bool:
-    """Whether the elimination of loops serves a mechanism."""
-    return not (_lacks_inertia(mech) or (mech.loops and has_infinitesimal_motions(mech)))
-
-
-def _lacks_inertia(mech: Mechanism) -> bool:
-    """Whether something may move without inertia though loops are closed: the elimination would divide by zero."""
-    require_mechanism(mech)
-    return bool(mech.parameters.singular_joints) and not mech._loops_resist
-
-
 def motion_under(
     mech: Mechanism,
     q: np.ndarray,
@@ -278,7 +243,9 @@ def motion_under(
     bias = at.bias
     if baumgarte is not None:
         alpha, beta = _gains(baumgarte)
-        bias = bias + 2.0 * alpha * (times(at.jacobian, v) - mech.constraints.drive_rates) + beta**2 * at.error
+        rates = times(at.jacobian, v)
+        rates[..., : mech.n_constraints] -= mech.constraints.drive_rates
+        bias = bias + 2.0 * alpha * rates + beta**2 * at.error
     if damping is not None:
         if not damping > 0.0:
             raise MechanismError(f"damping must be a positive fraction of the largest singular value, not {damping!r}")
@@ -430,11 +397,10 @@ def null_space(
     """
     one_of("method", method, ("svd", "elimination", *METHODS))
     (q,) = checked_arrays(mech, q=q)
-    exact = not (redundancy(mech).blocks or has_infinitesimal_motions(mech))
-    if method == "elimination" and independent is tolerance is active is None and exact:
-        basis, reliability = float64_function(mech, "closed_null_space")(q)
-        if np.all(reliability > RELIABLE):
-            return basis
+    if method == "elimination" and independent is tolerance is active is None and serves(mech, "closed_null_space"):
+        found = answer(mech, "closed_null_space", q)
+        if found is not None:
+            return found[0]
     method = "svd" if method == "elimination" else method
     mask = loop_mask(mech, active, q=q)
     jacobian, rank = that_count(mech, constraint_jacobian(mech, q), mask, tolerance), None

@@ -14,8 +14,6 @@ from ..compiler.store import float64_function
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import coordinates_by_joint, of_joints_and_links
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
-from ..mechanics.algorithms.closed_projection import RELIABLE
-from ..mechanics.algorithms.decisions import fronts
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
 from ..mechanism.model import NO_JOINTS
@@ -27,6 +25,7 @@ from .locked import Held, held_by
 from .loop_closure import LoopEquations, closed_by
 from .redundancy import decide_around, loop_equations, redundancy
 from .sizes import random_configurations, sizes, units
+from .solver import RELIABLE, has_generic_rank
 from .tolerances import LOOPS
 
 NEAR = 0.1  # pivots relative to the largest: with less, near singular positions, SVDs tell better where a state belongs
@@ -428,7 +427,13 @@ def projected_by_elimination(
     the rounding of the data only.
     """
     mech = equations.mech
-    if not mech.loops or equations.blocks or not q.size or not v.size or not _is_generic(mech, rank):
+    if (
+        not mech.loops
+        or equations.blocks
+        or not q.size
+        or not v.size
+        or not has_generic_rank(mech, rank, np.shape(rank))
+    ):
         return None
     if has_infinitesimal_motions(mech):
         return None
@@ -442,11 +447,3 @@ def projected_by_elimination(
     if not (np.all(reliability > RELIABLE + NEAR**2) and np.all(equations.is_closed(to, tolerance))):
         return None
     return to, state[..., mech.nq :]
-
-
-def _is_generic(mech: Mechanism, rank: Any) -> bool:
-    """Whether no fewer constraints than those that are independent away from singular positions are to be kept."""
-    if rank is None:
-        return True
-    pivots = fronts(mech).pivots
-    return bool(np.all(np.asarray(rank) == pivots))

@@ -144,8 +144,8 @@ class LocalParametrization:
     def _m(self) -> Mechanism:
         return self.mechanism
 
-    def _state(self, wrenches: Any = None, **given: Any) -> list[np.ndarray]:
-        return one_state("a chart", self._m, wrenches, **given)
+    def _state(self, wrenches: Any = None, **state: Any) -> list[np.ndarray]:
+        return one_state("a chart", self._m, wrenches, **state)
 
     def _y(self, q: np.ndarray, y: ArrayLike | None) -> np.ndarray:
         return self.coordinates.value(q) if y is None else self.coordinates.given("y", y)
@@ -154,10 +154,10 @@ class LocalParametrization:
         self, q: np.ndarray, jacobian: np.ndarray, bias: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """K, and the k with G k = -bias along which y does not accelerate but for the curvature of R."""
-        rows, own = self.coordinates.rows(q, y), sizes(self._m)
-        loops = Loops(own.rows[:, None] * jacobian * own.columns, own.rows * bias, self._m.nv - len(rows))
+        rows, scale = self.coordinates.rows(q, y), sizes(self._m)
+        loops = Loops(scale.rows[:, None] * jacobian * scale.columns, scale.rows * bias, self._m.nv - len(rows))
         try:
-            return along_rows(loops, rows, own.columns)
+            return along_rows(loops, rows, scale.columns)
         except MechanismError as error:
             raise ChartError(str(error)) from None
 
@@ -170,14 +170,14 @@ class LocalParametrization:
 
     def _decomposed(self, q: np.ndarray, y: ArrayLike | None) -> Decomposition:
         """[D1 R; G] in dimensionless coordinates and constraints."""
-        conditions, own = self.conditions(q, y), sizes(self._m)
-        return decompose(conditions, rows=self._units(conditions), columns=own.columns)
+        conditions, scale = self.conditions(q, y), sizes(self._m)
+        return decompose(conditions, rows=self._units(conditions), columns=scale.columns)
 
     def _units(self, conditions: np.ndarray) -> np.ndarray:
         """(p + m,): what makes the conditions dimensionless; coordinates by the largest of their derivatives."""
-        own = sizes(self._m)
-        count = len(conditions) - len(own.rows)
-        return np.concatenate([1.0 / row_sizes(conditions[:count] * own.columns)[:, 0], own.rows])
+        scale = sizes(self._m)
+        count = len(conditions) - len(scale.rows)
+        return np.concatenate([1.0 / row_sizes(conditions[:count] * scale.columns)[:, 0], scale.rows])
 
     def _found(self, q: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
         residual = np.concatenate([self.coordinates.residual(q, y), closable_error(self._m, q)])
@@ -203,8 +203,8 @@ def local_parametrization(mech: Mechanism, q: ByJoint, independent: Any = None) 
     require_holonomic("local_parametrization", mech)
     warn_if_open(mech, closable_error(mech, q))
     rank = int(generic_rank(mech, q))
-    given = isinstance(independent, (Coordinates, ImplicitCoordinates))
-    rows = None if given else _rows(mech, q, independent, rank)
+    is_given = isinstance(independent, (Coordinates, ImplicitCoordinates))
+    rows = None if is_given else _rows(mech, q, independent, rank)
     relation = _relation(q, independent if rows is None else linear_coordinates(mech, q, rows))
     chart = LocalParametrization(mech, q, relation, rank, rows)
     y = chart.coordinates.value(q)

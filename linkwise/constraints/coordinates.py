@@ -258,17 +258,17 @@ def _traced(mech: Mechanism, relation: Relation, guess: np.ndarray, frames: Sequ
     def at(model: Tree, q: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
         poses = [np.array(frame_pose(model, q, name), dtype=object) for name in frames]
         try:
-            found = np.asarray(relation(_array(q), _array(y), *poses), dtype=object)
+            values = np.asarray(relation(_array(q), _array(y), *poses), dtype=object)
         except (TypeError, AttributeError) as error:
             raise MechanismError(
                 f"the relation cannot be differentiated ({error}): write it with + - * / ** and the functions of "
                 "linkwise.extend.scalar, or give by_q and by_y"
             ) from error
-        if found.size != count or found.ndim > 1:
+        if values.size != count or values.ndim > 1:
             raise MechanismError(
-                f"a relation of {count} coordinates gives {count} numbers, not an array of shape {found.shape}"
+                f"a relation of {count} coordinates gives {count} numbers, not an array of shape {values.shape}"
             )
-        return list(found.ravel())
+        return list(values.ravel())
 
     def slopes(model: Tree, q: Sequence[Scalar], y: Sequence[Scalar]) -> list[list[Scalar]]:
         """(p, nv + p + 1): [D1 R, D2 R, R]."""

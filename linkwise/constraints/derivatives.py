@@ -3,25 +3,21 @@ values (``variations.py``)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import compile_instead
-from ..compiler.store import WRENCHES, float64_function, stored
 from ..dynamics import derivatives as trees
 from ..dynamics.states import ByJoint, Float64Array, checked_motion
 from ..mechanism import Mechanism
-from .elimination_orders import fronts
-from .redundancy import redundancy
-from .solver import RELIABLE, completed
+from .solver import answer, has_generic_rank, serves, solve
 from .variations import State, Variations, state_of, variations
 
-LARGE = 1000  # numbers of K: beyond, straight-line code of derivatives takes too long to compile
-
 Three = tuple[Float64Array, Float64Array, Float64Array]
+NAME = "closed_forward_dynamics_derivatives"
 
 
 @compile_instead("'closed_forward_dynamics_derivatives', which also says how far its results can be relied on")
@@ -44,23 +40,22 @@ def forward_dynamics_derivatives(
         given = at_q, at_v, under
     if not mech.loops:
         return trees.forward_dynamics_derivatives(mech, *given, wrenches)
-    if wrenches is None and compiled_dofs(mech):
-        *three, _, consistency = float64_function(mech, "closed_forward_dynamics_derivatives")(*given)
-        if consistency.min(initial=np.inf) > RELIABLE:
-            return three[0], three[1], three[2]
-    at = state_of(mech, *given, wrenches, None)
-    return derivatives_at(at)
+    if wrenches is None and serves(mech, NAME):
+        found = answer(mech, NAME, *given)
+        if found is not None:
+            return found[0], found[1], found[2]
+    return derivatives_at(state_of(mech, *given, wrenches, None))
 
 
 def derivatives_at(at: State, rank: int | None = None) -> Three:
     """``forward_dynamics_derivatives`` at a state that was checked; with ``rank`` (``constraints.generic_rank``) loops
     need not be exactly closed."""
 
-    def reference(at: State, near: Variations) -> Sequence[np.ndarray]:
+    def reference(at: State, near: Variations) -> tuple[Float64Array, ...]:
         n = at.mech.nv
         return *by_all(near, near.rates[..., n:, :]), near.independent.basis @ near.response
 
-    d_q, d_v, d_tau = compiled_or("closed_forward_dynamics_derivatives", at, rank, reference)
+    d_q, d_v, d_tau = compiled_or(NAME, at, rank, reference)
     return d_q, d_v, d_tau
 
 
@@ -75,42 +70,20 @@ def rate_jacobian_at(at: State, rank: int | None = None) -> Float64Array:
     """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v): [Df] P (4.4), P the
     projection of ``project``."""
 
-    def reference(at: State, near: Variations) -> Sequence[np.ndarray]:
-        return (np.concatenate(by_all(near, near.rates), axis=-1),)
+    def reference(at: State, near: Variations) -> Float64Array:
+        return np.concatenate(by_all(near, near.rates), axis=-1)
 
-    (whole,) = compiled_or("closed_rate_jacobian", at, rank, reference)
-    return whole
-
-
-def compiled_or(name: str, at: State, rank: int | None, reference: Any, serves: bool = True) -> list[Float64Array]:
-    """The results of a kernel, if it ``serves`` the mechanism, and of ``reference`` for states that it cannot be relied
-    on for."""
-    if at.passive is not None or not serves or not compiled_dofs(at.mech, rank):
-        return list(reference(at, variations(at, rank=rank)))
-    given = (at.q, at.v, at.tau) if at.wrenches is None else (at.q, at.v, at.tau, at.wrenches)
-    request = name if at.wrenches is None else (name, WRENCHES)
-    *found, reliability, consistency = float64_function(at.mech, request)(*given)
-    fine = np.asarray((consistency if rank is None else reliability) > RELIABLE)
-    if not fine.all():
-
-        def exact(q: Any, v: Any, tau: Any, wrenches: Any) -> Sequence[np.ndarray]:
-            rest = State(at.mech, q, v, tau, wrenches, at.passive)
-            return reference(rest, variations(rest, rank=rank))
-
-        completed(found, ~fine, exact, at.q, at.v, at.tau, wrenches=at.wrenches)
-    return found
+    return compiled_or("closed_rate_jacobian", at, rank, reference)
 
 
-def compiled_dofs(mech: Mechanism, rank: int | None = None) -> int:
-    """Degrees of freedom that the elimination leaves, 0 if it does not serve: without loops or degrees of freedom,
-    where constraints are rounded or on velocities alone, where it would be too large, or where another ``rank`` is
-    asked for."""
-    dofs = stored(mech.constraints.structure, compiled_dofs, lambda: _compiled_dofs(mech))
-    return dofs if rank is None or rank == mech.nv - dofs else 0
+def compiled_or(name: str, at: State, rank: int | None, reference: Any) -> Any:
+    """The results of a kernel, and of ``reference`` for states that it does not answer for."""
 
+    def exact(q: Any, v: Any, tau: Any, active: Any, wrenches: Any) -> tuple[Float64Array, ...]:
+        rest = State(at.mech, q, v, tau, wrenches, at.passive, active)
+        return reference(rest, variations(rest, rank=rank))
 
-def _compiled_dofs(mech: Mechanism) -> int:
-    if not mech.loops or mech.constraints.is_nonholonomic or redundancy(mech).blocks:
-        return 0
-    dofs = mech.nv - fronts(mech).pivots
-    return dofs if dofs * mech.nv <= LARGE else 0
+    if at.passive is not None or not has_generic_rank(at.mech, rank, at.batch):
+        return exact(at.q, at.v, at.tau, at.active, at.wrenches)
+    arrays = at.q, at.v, at.tau
+    return solve(at.mech, name, arrays, exact, at.active, at.wrenches, statuses=2, consistent=rank is None)

@@ -34,7 +34,7 @@ Corrected = tuple[np.ndarray, float, float]  # a position, how much of the way t
 def reached(mech: Mechanism, start: np.ndarray, goal: np.ndarray, held: Held) -> np.ndarray | None:
     """(nq,): the configuration on the branch of the assembled ``start`` whose held coordinates are those of ``goal``;
     None where it is not met on the straight way there."""
-    ends = [held.wanted.get(one.name, float(one.value(start))) for one in held.links]
+    ends = [held.wanted.get(coordinate.name, float(coordinate.value(start))) for coordinate in held.links]
     drive = Drive(mech, start, goal, held.free, held.links, ends)
     q, done = drive.to_the_end(start, Course(), LARGEST_STEP)
     return q if done == 1.0 else None
@@ -92,11 +92,13 @@ class Drive:
     ):
         self.mech, self.free, self.goal, self.ends = mech, free, goal, np.asarray(ends, dtype=float)
         self.columns = sizes(mech).columns
-        self.ways = np.array([-float(one.change(q, end)) for one, end in zip(links, self.ends, strict=True)])
-        paces = self.ways / np.array([one.unit(units(mech)) for one in links])
-        whole = np.where(free, 0.0, tree.difference(mech, q, goal) / self.columns)
-        self.length = float(np.linalg.norm([*whole, *paces]))
-        self.along = np.array([*whole, *paces]) / (self.length or 1.0)
+        self.ways = np.array(
+            [-float(coordinate.change(q, end)) for coordinate, end in zip(links, self.ends, strict=True)]
+        )
+        paces = self.ways / np.array([coordinate.unit(units(mech)) for coordinate in links])
+        turns = np.where(free, 0.0, tree.difference(mech, q, goal) / self.columns)
+        self.length = float(np.linalg.norm([*turns, *paces]))
+        self.along = np.array([*turns, *paces]) / (self.length or 1.0)
         self._equations = Held(free, (), links).equations(mech, q)
         self._from_singular = False
 
@@ -183,8 +185,10 @@ class Drive:
         rest = (1.0 - done) * self.length * self.along[: self.mech.nv]
         q = tree.integrate(self.mech, q, self.columns * rest, 1.0)
         for body in self.mech.bodies:  # the driven coordinates are those of the goal to the last digit
-            own, still = self.mech.q_index(body.joint), ~self.free[self.mech.v_index(body.joint)]
-            q[own] = np.where(still if body.kind.rates_are_velocities else still.all(), self.goal[own], q[own])
+            indices, still = self.mech.q_index(body.joint), ~self.free[self.mech.v_index(body.joint)]
+            q[indices] = np.where(
+                still if body.kind.rates_are_velocities else still.all(), self.goal[indices], q[indices]
+            )
         return closed_by(self._at(1.0), q, self.free, LOOPS.aim * LOOPS.closed, LOOPS.closed, 15, self.columns)
 
     def _direction(self, parts: Decomposition, course: Course, before: np.ndarray | None) -> np.ndarray:

@@ -93,13 +93,13 @@ def independent_rows(mech: Mechanism) -> tuple[int, ...]:
 def _pivots(matrices: Float64Array) -> tuple[int, ...]:
     """As many rows of matrices (samples, n, p) as there are columns, that span their rows well in all of them: those
     the product of whose sizes over the samples is largest, one by one."""
-    left, places = matrices, list[int]()
+    left, pivots = matrices, list[int]()
     for _ in range(matrices.shape[-1]):
         lengths = np.sqrt(np.sum(left**2, axis=-1))
-        places.append(int(np.argmax(np.log(lengths + LOOPS.rank).sum(axis=0))))
-        own = left[:, places[-1]] / np.maximum(lengths[:, places[-1], None], LOOPS.rank)
-        left = left - (left @ own[..., None]) * own[:, None]
-    return tuple(sorted(places))
+        pivots.append(int(np.argmax(np.log(lengths + LOOPS.rank).sum(axis=0))))
+        direction = left[:, pivots[-1]] / np.maximum(lengths[:, pivots[-1], None], LOOPS.rank)
+        left = left - (left @ direction[..., None]) * direction[:, None]
+    return tuple(sorted(pivots))
 
 
 def _samples(mech: Mechanism, start: Float64Array, rounding: float) -> tuple[Float64Array, Float64Array, Float64Array]:
@@ -121,7 +121,7 @@ def _fronts(mech: Mechanism, start: Float64Array, known: Redundancy) -> Fronts:
     gap = max(LOOPS.open_in_derivatives, rounding)
     guesses, q, errors = _samples(mech, start, rounding)
     opened, samples = (_dimensionless(mech, x)[1] for x in (guesses, q))
-    found: list[tuple[Front, ...]] = []
+    fronts: list[tuple[Front, ...]] = []
     sweeps: list[SweepOrder | None] = []
     units = units_of_pivots(mech)
     for cluster, rank in zip(tied, known.cluster_ranks, strict=True):
@@ -129,13 +129,13 @@ def _fronts(mech: Mechanism, start: Float64Array, known: Redundancy) -> Fronts:
         there, around = (x[:, cluster.rows][:, :, cluster.coordinates] for x in (samples, opened))
         closed = there[is_closed] if is_closed.any() else around
         order = _Order(mech, cluster, np.concatenate([closed, around]), len(closed), rank, rounding)
-        found.append(tuple(order.fronts))
-        sweeps.append(_sweep(mech, cluster, rank, found[-1], units, np.concatenate([q[is_closed], guesses])))
-    return Fronts(tuple(found), units, tuple(sweeps) if any(sweeps) else ())
+        fronts.append(tuple(order.fronts))
+        sweeps.append(_sweep(mech, cluster, rank, fronts[-1], units, np.concatenate([q[is_closed], guesses])))
+    return Fronts(tuple(fronts), units, tuple(sweeps) if any(sweeps) else ())
 
 
 def _sweep(
-    mech: Mechanism, cluster: Cluster, rank: int, own: tuple[Front, ...], units: ConstraintUnits, q: Float64Array
+    mech: Mechanism, cluster: Cluster, rank: int, fronts: tuple[Front, ...], units: ConstraintUnits, q: Float64Array
 ) -> SweepOrder | None:
     """The order of a sweep over links and multipliers where it costs less than ``own``, the elimination of coordinates.
 
@@ -147,17 +147,17 @@ def _sweep(
         return None
     if any(block.rows[0] in cluster.rows for block in redundancy(mech).blocks):
         return None
-    found = cheapest_order(mech, cluster, q, rows, units)
-    if found is None or not costs_more(mech, cluster, own, units, q, WORTH_IT * found[1]):
+    order = cheapest_order(mech, cluster, q, rows, units)
+    if order is None or not costs_more(mech, cluster, fronts, units, q, WORTH_IT * order[1]):
         return None
-    return found[0]
+    return order[0]
 
 
 def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Float64Array]:
     """(k, m), (k, m, nv): the errors and G at configurations, lengths in units of the loops' sizes."""
-    own = sizes(mech)
+    scale = sizes(mech)
     jacobian = float64_function(mech, "constraint_jacobian")(q)
-    return own.rows * float64_function(mech, "position_error")(q), own.rows[:, None] * jacobian * own.columns
+    return scale.rows * float64_function(mech, "position_error")(q), scale.rows[:, None] * jacobian * scale.columns
 
 
 def _configurations(
@@ -176,8 +176,8 @@ def _configurations(
         for cluster in clusters(mech):
             rows = [r for r in cluster.rows if structural[r]]
             if rows:
-                own = jacobian[:, rows][:, :, cluster.coordinates]
-                step[:, cluster.coordinates] = -_least_change(own, error[:, rows], least)
+                block = jacobian[:, rows][:, :, cluster.coordinates]
+                step[:, cluster.coordinates] = -_least_change(block, error[:, rows], least)
         step *= np.minimum(1.0, SPREAD / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300))
         q[moving] = tree.integrate(mech, q[moving], step * columns, 1.0)
         moving = moving[np.abs(step).max(axis=-1, initial=0.0) > SETTLED]
@@ -235,9 +235,9 @@ class _Order:
         groups = []
         for number in cluster.loops:
             within = mech.constraints.rows(mech.loops[number].name)
-            places = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
-            if places:
-                groups.append(_Group([cluster.rows[k] for k in places], [matrix[places] for matrix in samples], []))
+            members = [k for k in kept if within.start <= cluster.rows[k] < within.stop]
+            if members:
+                groups.append(_Group([cluster.rows[k] for k in members], [matrix[members] for matrix in samples], []))
         while groups:
             groups = self._merged([rest for group in groups for rest in self._eliminated(group, groups)])
 
@@ -283,8 +283,8 @@ class _Order:
         if len(groups) == 1:
             return min(left, len(group.matrices[0]), len(self._columns(group)))
         values = [np.linalg.svd(matrix, compute_uv=False) for matrix in group.matrices[: self.closed]]
-        found = max(int(np.sum(s > self.least * s.max(initial=0.0))) for s in values)
-        return min(found, left)
+        rank = max(int(np.sum(s > self.least * s.max(initial=0.0))) for s in values)
+        return min(rank, left)
 
     def _safe_pivots(self, group: _Group, private: list[int]) -> int:
         """How many of the private coordinates can be eliminated with large pivots at all samples."""
@@ -302,12 +302,12 @@ def _reduced(
     rest, pivots = matrix.copy(), []
     for _ in range(steps):
         sizes = np.abs(rest[:, columns])
-        row, place = np.unravel_index(np.argmax(sizes), sizes.shape)
-        column = columns[place]
+        row, column_index = np.unravel_index(np.argmax(sizes), sizes.shape)
+        column = columns[column_index]
         scale = np.abs(rest).max()
-        if not sizes[row, place] > negligible * scale:
+        if not sizes[row, column_index] > negligible * scale:
             break
-        pivots.append(sizes[row, place] / scale)
+        pivots.append(sizes[row, column_index] / scale)
         taken = rest[row]
         rest = np.delete(rest - np.outer(rest[:, column] / taken[column], taken), row, axis=0)
         rest[:, column] = 0.0

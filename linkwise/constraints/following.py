@@ -84,16 +84,16 @@ def _followed(
     ends = np.array([float(one_number("the target", name, joints.pop(name))) for name in links])
     free = np.ones(mech.nv, dtype=bool)
     for name, values in joints.items():
-        own = _place(mech, name)
-        if driven_q[own.q_index].any():
+        entry = _place(mech, name)
+        if driven_q[entry.q_index].any():
             raise MechanismError(f"targets has two values for the coordinate that {name!r} moves with: give one")
-        reached, size = own.q_at(values), own.q_index.stop - own.q_index.start
+        reached, size = entry.q_at(values), entry.q_index.stop - entry.q_index.start
         if np.size(reached) not in (1, size):
             raise MechanismError(
                 f"the target of {name!r} must be {size} number{'s' * (size > 1)}, one position, not shape "
                 f"{np.shape(reached)}: follow leads to one position at a time, follow_path from one to the next"
             )
-        goal[own.q_index], driven_q[own.q_index], free[own.v_index] = reached, True, False
+        goal[entry.q_index], driven_q[entry.q_index], free[entry.v_index] = reached, True, False
     drive = Drive(mech, q, goal, free, tuple(named_coordinate(mech, name) for name in links), ends)
     q, done = drive.to_the_end(q, course, largest)
     if done == 1.0:

@@ -27,15 +27,14 @@ from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Loop, Mechanism, one_of
 from .accelerations import bias_under, terms
 from .decomposition import decompose, times
-from .derivatives import by_all, compiled_dofs, compiled_or
+from .derivatives import by_all, compiled_or
 from .equations import decomposed_jacobian
-from .masks import loop_mask, mechanism_holding, row_mask
 from .reactions import wrenches_of_loops
 from .sizes import sizes
-from .variations import State, Variations, applied_force, constraint_motion_by_q, state_of
+from .solver import ALL_DERIVATIVES
+from .variations import State, Variations, applied_force, constraint_motion_by_q, of_active, state_of
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
-DENSE = 300  # numbers of K: beyond, straight-line code of all derivatives takes too long to compile
 
 
 def multipliers_derivatives(
@@ -56,7 +55,8 @@ def multipliers_derivatives(
     that they do, and the external ``wrenches`` (n_links, 6) stay as they are in their link frames.  ``forces``,
     ``ctrl`` and ``activation``: force elements that act too, as for ``forward_dynamics``.
     """
-    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=applied(mech, forces, ctrl, activation)), active)
+    elements = applied(mech, forces, ctrl, activation)
+    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))
     return _three(near.d_multipliers)
 
 
@@ -73,7 +73,8 @@ def constraint_forces_derivatives(
 ) -> Three:
     """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of force i of ``constraint_forces``, -G* lambda,
     unique also where multipliers are not.  Arguments and projection are those of ``multipliers_derivatives``."""
-    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=applied(mech, forces, ctrl, activation)), active)
+    elements = applied(mech, forces, ctrl, activation)
+    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))
     n = mech.nv
     if not mech.loops:
         return _three(np.zeros((*near.at.batch, n, 3 * n)))
@@ -100,7 +101,8 @@ def loop_reactions_derivatives(
     axes that ``frame`` says, "loop" or "world_aligned".  Arguments and projection are those of
     ``multipliers_derivatives``."""
     one_of("frame", frame, ("loop", "world_aligned"))
-    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=applied(mech, forces, ctrl, activation)), active)
+    elements = applied(mech, forces, ctrl, activation)
+    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))
     steps = near.d_state[..., : mech.nv, :]
     if not mech.loops:
         return _three(np.zeros((*near.at.batch, 0, 6, 3 * mech.nv)))
@@ -136,8 +138,9 @@ def joint_wrenches_derivatives(
     """(d_q, d_v, d_tau), each (n_links, 6, nv): the derivatives of ``joint_wrenches`` under joint forces ``tau``, of
     trees and constrained mechanisms, in link axes.  Arguments and projection are those of
     ``multipliers_derivatives``."""
-    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=applied(mech, forces, ctrl, activation)), active)
-    at, elements = near.at, near.at.passive
+    elements = applied(mech, forces, ctrl, activation)
+    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))
+    at = near.at
     pushes = at.wrenches
     if elements is not None:
         pushes = elements.wrenches(at.q, at.v) + (0.0 if pushes is None else pushes)
@@ -192,47 +195,20 @@ class MovingForces(NamedTuple):
     d_multipliers: Float64Array
 
 
-def _moving(at: State, active: Any) -> MovingForces:
-    """At a state with force elements and with a mask of the constraints that hold."""
+def _moving(at: State) -> MovingForces:
+    """At a state with force elements."""
     elements = at.passive
-    near = _under_mask(at._replace(tau=applied_force(at), passive=None), active)
+    near = moving_forces(at._replace(tau=applied_force(at), passive=None))
     if elements is None:
         return near
     n = at.mech.nv
     pushes = np.concatenate(elements.derivatives(near.at.q, near.at.v), axis=-1) @ near.d_state
     d_a, d_multipliers = (x + x[..., 2 * n :] @ pushes for x in (near.d_a, near.d_multipliers))
-    return near._replace(at=near.at._replace(passive=elements), d_a=d_a, d_multipliers=d_multipliers)
-
-
-def _under_mask(at: State, active: Any) -> MovingForces:
-    mech = at.mech
-    mask = loop_mask(mech, active, q=at.q, v=at.v, tau=at.tau)
-    if mask is None:
-        return moving_forces(at)
-    batch = np.broadcast_shapes(at.batch, mask.shape[:-1])
-    q, v, tau = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (at.q, at.v, at.tau))
-    at = State(mech, q, v, tau, at.wrenches, None)
-    if at.wrenches is not None:
-        at = at._replace(wrenches=np.broadcast_to(at.wrenches, (*batch, mech.n_links, 6)))
-    mask = np.broadcast_to(mask, (*batch, mask.shape[-1]))
-    n, m = mech.nv, mech.n_constraints
-    shapes: list[tuple[int, ...]] = [(n,), (m,), (2 * n, 3 * n), (n, 3 * n), (m, 3 * n)]
-    results = [np.zeros((*batch, *shape)) for shape in shapes]
-    for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
-        states, rows = (mask == held).all(axis=-1), row_mask(mech, held).astype(bool)
-        pushes = None if at.wrenches is None else at.wrenches[states]
-        part = State(mechanism_holding(mech, held), at.q[states], at.v[states], at.tau[states], pushes, None)
-        for k, values in enumerate(moving_forces(part)[1:]):
-            if k in (1, 4):
-                whole = np.zeros((*values.shape[:1], *shapes[k]))
-                whole[:, rows] = values
-                values = whole
-            results[k][states] = values
-    return MovingForces(at, *results)
+    return near._replace(at=at, d_a=d_a, d_multipliers=d_multipliers)
 
 
 def moving_forces(at: State) -> MovingForces:
-    """Of a state at which all constraints hold."""
+    """Of a state without force elements."""
     n = at.mech.nv
     if not at.mech.loops:
         by_q, by_v, by_tau = tree_derivatives(at.mech, at.q, at.v, at.tau, at.wrenches)
@@ -242,19 +218,17 @@ def moving_forces(at: State) -> MovingForces:
         none = np.zeros((*at.batch, 0))
         d_a = np.concatenate([by_q, by_v, by_tau], axis=-1)
         return MovingForces(at, a, none, state, d_a, np.zeros((*at.batch, 0, 3 * n)))
-    dofs = compiled_dofs(at.mech)
-    serves = dofs == n - at.mech.n_constraints and dofs * n <= DENSE
-    return MovingForces(at, *compiled_or("closed_motion_derivatives", at, None, _reference, serves))
+    return MovingForces(at, *compiled_or(ALL_DERIVATIVES, at, None, _reference))
 
 
 def _tree_accelerations(at: State) -> Float64Array:
     return tree.forward_dynamics(at.mech, at.q, at.v, at.tau, at.wrenches)
 
 
-def _reference(at: State, near: Variations) -> Sequence[np.ndarray]:
+def _reference(at: State, near: Variations) -> tuple[np.ndarray, ...]:
     """The results of the kernel, for any constraints, by singular values."""
     mech, n = at.mech, at.mech.nv
-    here = terms(mech, at.q, at.v)
+    here = terms(mech, at.q, at.v, active=at.active)
     zeros = np.zeros((*at.batch, 2 * n, n))
     d_state = np.concatenate([*by_all(near, near.tangent), zeros], axis=-1)
     by_tau = near.independent.basis @ near.response
@@ -278,7 +252,7 @@ def _reference(at: State, near: Variations) -> Sequence[np.ndarray]:
     if free.any():  # redundant constraints: they stay the least
         velocity = svd.solve(multipliers / units.multipliers**2)
         opened = float64_function(mech, constraint_motion_by_q)(at.q, velocity, still, 0.0 * multipliers)
-        opened = opened[..., n + mech.n_constraints :, :] @ d_state[..., :n, :]
+        opened = of_active(at, opened[..., n + mech.n_constraints :, :]) @ d_state[..., :n, :]
         d_multipliers = d_multipliers + scale * (free @ (np.swapaxes(free, -1, -2) @ (scale * opened)))
     return near.acceleration, multipliers, d_state, d_a, d_multipliers
 

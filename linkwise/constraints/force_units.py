@@ -45,11 +45,12 @@ def warn_of_mixed_units(mech: Mechanism, reach: np.ndarray, driven: np.ndarray, 
     free = np.abs(idle).max(axis=tuple(range(idle.ndim - 1))) > SHARED
     names = [mech.v_names[k] for k in driven[free]]
     forces = [mech.v_names[k] for k in driven[free & lengths]]
-    given = "" if actuated is None else f", actuated={list(names_of(actuated))!r}"
+    addition = "" if actuated is None else f", actuated={list(names_of(actuated))!r}"
     warn_caller(
-        f"joint forces of mechanism {mech.name!r} are not unique{given}: {', '.join(map(repr, names))} share the load, "
-        f"{', '.join(map(repr, forces))} by forces and the others by torques; the least are taken, a force counting as "
-        f"a torque with the lever arm {units(mech).length:.3g}: name as many coordinates as there are degrees of "
+        f"joint forces of mechanism {mech.name!r} are not unique{addition}: {', '.join(map(repr, names))} share the "
+        f"load, {', '.join(map(repr, forces))} by forces and the others by torques; the least are taken, a force "
+        f"counting as a torque with the lever arm {units(mech).length:.3g}: name as many coordinates as there are "
+        "degrees of "
         f"freedom (such as actuated={names[0]!r}), or give weights",
         MechanismWarning,
     )

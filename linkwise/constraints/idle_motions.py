@@ -64,9 +64,9 @@ def hint(mech: Mechanism, q: np.ndarray, rates: bool = False, named: Any = (), n
     motions = idle_motions(mech, q.reshape(-1, mech.nq)[0], null) if q.size else []
     known = {name for name in names_of(named) if isinstance(name, str)} if isinstance(named, (str, Sequence)) else set()
     said = [
-        (one.words, f"name {one.rate!r} too" if rates else f"{one.position!r} holds it")
-        for one in motions
-        if known.isdisjoint((one.rate, one.joint))
+        (motion.words, f"name {motion.rate!r} too" if rates else f"{motion.position!r} holds it")
+        for motion in motions
+        if known.isdisjoint((motion.rate, motion.joint))
     ]
     return "".join(f"; one of the degrees of freedom is {words}: {remedy}" for words, remedy in said)
 

@@ -66,7 +66,7 @@ def completed_rows(
     batch = np.broadcast_shapes(jacobian.shape[:-2], projection.shape[:-2])
     known = np.isfinite(projection).all(axis=(-1, -2))
     blocked = np.rint(np.where(known, np.trace(projection, axis1=-2, axis2=-1), 0.0)).astype(int)
-    bound = np.broadcast_to(redundancy(mech).rank if rank is None else rank, batch) + blocked
+    bound = np.where(known, np.broadcast_to(redundancy(mech).rank if rank is None else rank, batch) + blocked, mech.nv)
     parts = jacobian, projection / sizes(mech).columns
     rows = np.concatenate([np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in parts], axis=-2)
     return rows, bound if batch else int(bound)

@@ -22,7 +22,7 @@ from .idle_motions import advice, told_of_idle_motions
 from .masks import loop_mask
 from .redundancy import closable_error, redundancy
 from .sizes import sizes
-from .solver import RefusedStates, by_kernel
+from .solver import RefusedStates, solve
 from .tolerances import LOOPS
 
 
@@ -80,7 +80,7 @@ def inverse_dynamics(
     else:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
         options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
-        tau = by_kernel(mech, "inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
+        tau = solve(mech, "closed_inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
     if weights is None and distribution is None and mixes_units(mech, driven):
         jacobian = (
             sizes(mech).rows[:, None]

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..dynamics import trees as tree
-from ..dynamics.by_joint import state_by_joint
-from ..dynamics.states import ByJoint, Float64Array, state_arrays
+from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Mechanism, MechanismError
 from .accelerations import terms
 from .decomposition import times, transposed_times
@@ -32,8 +31,10 @@ from .variations import (
     along_null_space,
     bias_by_v,
     constraint_derivatives,
+    filled,
     force_derivatives,
     refuse_open,
+    state_of,
     step_rate_jacobian,
 )
 
@@ -48,22 +49,19 @@ def derivatives_of_inverse_dynamics(
     wrenches: ArrayLike | None,
     actuated: Sequence[str] | None,
     elements: Any,
-    units: np.ndarray | None = None,
+    active: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """(d_q, d_v, d_a), each (nv, nv): of ``inverse_dynamics`` at the projected state (as ``project`` does it) and the
-    nearest accelerations that the constraints allow there; ``elements`` are force elements, functions of q and v;
-    ``units`` (nv,) make joint forces comparable (``velocity_units``)."""
-    given = state_by_joint(mech, {"q": q, "v": np.zeros(mech.nv) if v is None else v})
-    given["a"] = np.zeros(mech.nv) if a is None else a
-    arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, finite=False)
-    at = State(mech, arrays["q"], arrays["v"], np.zeros(arrays["v"].shape), arrays.get("wrenches"), elements)
-    a = arrays["a"]
+    nearest accelerations that the constraints, those that are ``active``, allow there; ``elements`` are force
+    elements."""
+    at = state_of(mech, q, v, a, wrenches, None, elements=elements, active=active)
+    a, at = at.tau, at._replace(tau=np.zeros(at.tau.shape))
     besides = None if elements is None else elements.forces(at.q, at.v)
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
-    weights = (velocity_units(mech) if units is None else units)[driven] ** 2
-    tau = inverse_dynamics(mech, at.q, at.v, a, actuated, weights, at.wrenches, besides=besides)
+    weights, holds = velocity_units(mech)[driven] ** 2, None if at.active is None else at.active > 0.0
+    tau = inverse_dynamics(mech, at.q, at.v, a, actuated, weights, at.wrenches, active=holds, besides=besides)
 
-    own = terms(mech, at.q, at.v)
+    own = terms(mech, at.q, at.v, active=at.active)
     refuse_open(at, own)
     svd = decomposed_jacobian(mech, own.jacobian)
     independent = along_null_space(mech, svd)
@@ -101,7 +99,7 @@ def derivatives_of_inverse_dynamics(
     leverage = np.zeros(mech.nv)
     leverage[driven] = 1.0 / weights
     across = np.swapaxes(basis, -1, -2)
-    reach = (across * leverage) @ basis
+    reach = filled((across * leverage) @ basis, basis)
     _require_driven(mech, reach)
     y = times(basis, np.linalg.solve(reach, times(across, load)[..., None])[..., 0])
     bent = closing @ (_constraint_rate(at, y, here, svd) @ onto_positions)

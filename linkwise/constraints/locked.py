@@ -31,19 +31,25 @@ class HeldEquations(LoopEquations):
     def off(self, q: np.ndarray) -> np.ndarray:
         """(..., k): by how much coordinates have other values, dimensionless."""
         scale = units(self.mech)
-        change = [one.change(q, value) / one.unit(scale) for one, value in zip(self.held, self.values, strict=True)]
+        change = [
+            coordinate.change(q, value) / coordinate.unit(scale)
+            for coordinate, value in zip(self.held, self.values, strict=True)
+        ]
         return np.stack(change, axis=-1)
 
     def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         error, jacobian = super().at(q)
         scale = units(self.mech)
-        rows = np.stack([one.rows(q) / one.unit(scale) for one in self.held], axis=-2) * self.sizes.columns
+        rows = (
+            np.stack([coordinate.rows(q) / coordinate.unit(scale) for coordinate in self.held], axis=-2)
+            * self.sizes.columns
+        )
         return np.concatenate([error, self.off(q)], axis=-1), np.concatenate([jacobian, rows], axis=-2)
 
     @property
     def parts(self) -> Parts:
         """Coordinates of links tie all that moves these links."""
-        mech, names = self.mech.constraints.structure, tuple(one.name for one in self.held)
+        mech, names = self.mech.constraints.structure, tuple(coordinate.name for coordinate in self.held)
         return stored(mech, (Parts, names), lambda: Parts(mech, [_moving(mech, name) for name in names]))
 
     def residual(self, q: np.ndarray) -> np.ndarray:
@@ -53,7 +59,7 @@ class HeldEquations(LoopEquations):
 def _moving(mech: Mechanism, name: str) -> list[int]:
     """Places in v of the joints that move a link, by the name of one of its coordinates."""
     slices = [mech.v_index(mech.bodies[i].joint) for i in mech.tree.path(mech.frame(name.rpartition(".")[0]).body)]
-    return sorted({k for own in slices for k in range(own.start, own.stop)})
+    return sorted({k for columns in slices for k in range(columns.start, columns.stop)})
 
 
 class Held(NamedTuple):
@@ -77,7 +83,7 @@ class Held(NamedTuple):
             return loops
         if start.ndim > 1:
             raise MechanismError("coordinates of links are held in one configuration at a time: loop over batches")
-        values = np.array([self.wanted.get(one.name, one.value(start)) for one in self.links])
+        values = np.array([self.wanted.get(coordinate.name, coordinate.value(start)) for coordinate in self.links])
         return HeldEquations(mech, loops.sizes, loops.blocks, self.links, values)
 
 
@@ -88,15 +94,15 @@ def held_by(mech: Mechanism, hold: Sequence[str], wanted: Mapping[str, float] = 
         if is_of_link(mech, name):
             links.append(named_coordinate(mech, name))
             continue
-        joint, place = mech.coordinates.joint_of(name), mech.coordinates.index("q", name)
+        joint, index = mech.coordinates.joint_of(name), mech.coordinates.index("q", name)
         is_part = joint in mech.joint_names and name not in mech.joint_names
         kind = mech.bodies[mech.body_index(joint)].kind if is_part else None
         if kind is None or kind.rates_are_velocities:
             free[moved_by(mech, [name], "hold")] = False
-        elif place is not None and kind.measures("q")[place - mech.q_index(joint).start].of != QUATERNION:
-            kept.append(place)
-        elif place is not None or name.rpartition(".")[2] in ANGLES:
-            free[mech.v_index(joint)] &= [one.of != ANGLE for one in kind.measures("v")]
+        elif index is not None and kind.measures("q")[index - mech.q_index(joint).start].of != QUATERNION:
+            kept.append(index)
+        elif index is not None or name.rpartition(".")[2] in ANGLES:
+            free[mech.v_index(joint)] &= [measure.of != ANGLE for measure in kind.measures("v")]
         else:
             raise MechanismError(f"hold: joint {joint!r} of mechanism {mech.name!r} has no coordinate {name!r}")
     return Held(free, kept, tuple(links), wanted)

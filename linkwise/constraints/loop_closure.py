@@ -48,7 +48,9 @@ class Parts:
 
     def __init__(self, mech: Mechanism, more: Sequence[Sequence[int]] = ()):
         """``more`` are places in v that further rows, after those of the loops, depend on, one list for each."""
-        tied = [({*own.rows}, {*own.coordinates}, {*own.loops}) for own in clusters(mech) if own.rows]
+        tied = [
+            ({*cluster.rows}, {*cluster.coordinates}, {*cluster.loops}) for cluster in clusters(mech) if cluster.rows
+        ]
         for k, touched in enumerate(more):
             others = [part for part in tied if part[1].isdisjoint(touched)]
             joined = [part for part in tied if not part[1].isdisjoint(touched)]
@@ -98,9 +100,11 @@ class Parts:
         for number in np.flatnonzero(which).tolist():
             alike.setdefault((len(self._rows[number]), len(self._columns[number])), []).append(number)
         for numbers in alike.values():
-            rows, columns = (np.array([own[k] for k in numbers]) for own in (self._rows, self._columns))
-            own = jacobian[..., rows[:, :, None], columns[:, None, :]]
-            change[..., columns] = damped_solve(own, error[..., rows], damping[..., numbers])
+            rows, columns = (
+                np.array([numbers_of_part[k] for k in numbers]) for numbers_of_part in (self._rows, self._columns)
+            )
+            blocks = jacobian[..., rows[:, :, None], columns[:, None, :]]
+            change[..., columns] = damped_solve(blocks, error[..., rows], damping[..., numbers])
         return change
 
 
@@ -175,11 +179,11 @@ class LoopEquations:
         block of G has; the other rows as they are.  All dimensionless."""
         if not self.blocks:
             return columns
-        found = np.array(np.broadcast_to(columns, (*jacobian.shape[:-1], columns.shape[-1])))
+        projected = np.array(np.broadcast_to(columns, (*jacobian.shape[:-1], columns.shape[-1])))
         for block in self.blocks:
             u = decompose(jacobian[..., block.rows[:, None], block.columns], 0.0).u[..., : block.rank]
-            found[..., block.rows, :] = u @ (np.swapaxes(u, -1, -2) @ columns[..., block.rows, :])
-        return found
+            projected[..., block.rows, :] = u @ (np.swapaxes(u, -1, -2) @ columns[..., block.rows, :])
+        return projected
 
     def open_by(self, q: np.ndarray) -> np.ndarray:
         """(...): the norm of g without rounding, of the part that is open the furthest."""
@@ -238,9 +242,9 @@ def closed_by(
     rounding say as much as others and are needed: they are left out where the error is what they can be satisfied to.
     """
     if equations.blocks and not np.all(near := equations.is_nearly_closed(q)):
-        whole = replace(equations, blocks=())
+        unblocked = replace(equations, blocks=())
         goal = 0.5 * min(block.closure for block in equations.blocks)
-        q = np.where(near[..., None], q, _iterated(whole, q, free, goal, goal, max_steps, metric, kept))
+        q = np.where(near[..., None], q, _iterated(unblocked, q, free, goal, goal, max_steps, metric, kept))
     return _iterated(equations, q, free, aim, tolerance, max_steps, metric, kept)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from ..compiler.runtime.arrays import UnreadableArrayError, plain
 from ..compiler.store import stored
-from ..dynamics.states import Float64Array, checked_arrays, common_batch, real_numbers
+from ..dynamics.states import Float64Array, common_batch
 from ..mechanism import Mechanism, MechanismError
 from .redundancy import redundancy, without_rounding
-
-Three = tuple[Float64Array, Float64Array, Float64Array]
 
 
 def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Array | None:
@@ -81,42 +79,6 @@ def for_each_mask(
         states = np.asarray((held == mask).all(axis=-1))
         found.append((states, function(mechanism_holding(mech, mask), *(x[states] for x in given))))
     return found
-
-
-def by_mask(
-    function: Callable[..., Three],
-    mech: Mechanism,
-    active: Any,
-    state: Mapping[str, Any],
-    wrenches: Any = None,
-    each: Mapping[str, np.ndarray] | None = None,
-    **options: Any,
-) -> Three:
-    """``function(mechanism, *state, wrenches)``, matrices (nv, nv), of the mechanism that has only the constraints
-    that are ``active``: one after the other for all combinations of these in the batch.  ``each`` has further arguments
-    by name, (..., n), of each state."""
-    each = each or {}
-    names = dict(zip(state, checked_arrays(mech, wrenches, **state), strict=True))
-    mask = loop_mask(mech, active, **names)
-    assert mask is not None
-    arrays = [*names.values()]
-    if wrenches is not None:
-        arrays.append(real_numbers("wrenches", wrenches))
-    batch = batch_of([*names.values(), *each.values()], mask, wrenches)
-    cores = [(x.shape[-1],) for x in names.values()] + ([(mech.n_links, 6)] if wrenches is not None else [])
-    arrays = [np.broadcast_to(x, (*batch, *core)) for x, core in zip(arrays, cores, strict=True)]
-    each = {name: np.broadcast_to(x, (*batch, x.shape[-1])) for name, x in each.items()}
-    mask = np.broadcast_to(mask, (*batch, mask.shape[-1]))
-    results: list[Float64Array] = []
-    for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
-        states = (mask == held).all(axis=-1)
-        others = {name: x[states] for name, x in each.items()}
-        found = function(mechanism_holding(mech, held), *(x[states] for x in arrays), **options, **others)
-        results = results or [np.empty((*batch, *x.shape[-2:])) for x in found]
-        for result, part in zip(results, found, strict=True):
-            result[states] = part
-    first, second, third = results or [np.empty((*batch, mech.nv, mech.nv)) for _ in range(3)]
-    return first, second, third
 
 
 def batch_of(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:

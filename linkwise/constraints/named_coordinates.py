@@ -103,9 +103,9 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
         return _of_link(mech, name, link, AXES.index(axis))
     if link in mech.frames and axis in ANGLES:
         return _orientation(mech, name, link, axis)
-    if name not in mech.joint_names and (place := mech.coordinates.index("q", name)) is not None:
+    if name not in mech.joint_names and (index := mech.coordinates.index("q", name)) is not None:
         own = mech.coordinates.joint_of(name)
-        k = place - mech.q_index(own).start
+        k = index - mech.q_index(own).start
         return _of_joint(mech, f"{own}[{k}]", own, k)
     if name in mech.joint_names:
         count = mech.bodies[mech.body_index(name)].kind.nq
@@ -121,19 +121,19 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
 
 
 def _of_joint(mech: Mechanism, name: str, joint: str, k: int) -> NamedCoordinate:
-    place, kind = mech.coordinates.place(joint), mech.bodies[mech.body_index(joint)].kind
+    entry, kind = mech.coordinates.place(joint), mech.bodies[mech.body_index(joint)].kind
     if k >= kind.nq:
         raise MechanismError(f"joint {joint!r} has {kind.nq} coordinates, so there is no {name!r}")
     units = np.eye(mech.nv)
 
     def rows(q: np.ndarray) -> np.ndarray:
         if kind.rates_are_velocities:
-            row = place.ratio * units[place.v_index][k]
+            row = entry.ratio * units[entry.v_index][k]
             return np.broadcast_to(row, (*q.shape[:-1], mech.nv))
-        return tree.coordinate_rates(mech, q[..., None, :], units)[..., place.q_index.start + k]
+        return tree.coordinate_rates(mech, q[..., None, :], units)[..., entry.q_index.start + k]
 
     is_length = kind.measures("q")[k].of == LENGTH
-    return NamedCoordinate(name, lambda q: place.positions(q)[..., k], rows, is_length)
+    return NamedCoordinate(name, lambda q: entry.positions(q)[..., k], rows, is_length)
 
 
 def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinate:
@@ -190,18 +190,18 @@ def is_of_link(mech: Mechanism, name: str) -> bool:
     return not of_joint and link in mech.frames and word in (*AXES, *ANGLES)
 
 
-def rates_of_inputs(mech: Mechanism, q: np.ndarray, names: Sequence[str], what: str) -> np.ndarray:
+def rates_of_inputs(mech: Mechanism, q: np.ndarray, names: Sequence[str], label: str) -> np.ndarray:
     """(..., p, nv) at q (..., nq), or (p, nv) where joints alone are named: rows @ v are the velocities of the named
     joints and the rates of the named coordinates."""
     rows = [
         named_coordinate(mech, name).rows(q)[..., None, :]
         if is_beside_velocities(mech, name)
-        else velocity_rows(mech, (name,), what)
+        else velocity_rows(mech, (name,), label)
         for name in names_of(names)
     ]
-    batch = np.broadcast_shapes((), *(one.shape[:-2] for one in rows))
+    batch = np.broadcast_shapes((), *(row.shape[:-2] for row in rows))
     return np.concatenate(
-        [np.zeros((*batch, 0, mech.nv)), *(np.broadcast_to(one, (*batch, *one.shape[-2:])) for one in rows)], axis=-2
+        [np.zeros((*batch, 0, mech.nv)), *(np.broadcast_to(row, (*batch, *row.shape[-2:])) for row in rows)], axis=-2
     )
 
 
@@ -218,7 +218,7 @@ def curvatures_of_inputs(mech: Mechanism, q: np.ndarray, v: np.ndarray, names: S
     return (8.0 * (rates(1.0) - rates(-1.0)) - (rates(2.0) - rates(-2.0))) / (12.0 * step[..., None])
 
 
-def velocity_map(mech: Mechanism, names: Sequence[str], what: str) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
+def velocity_map(mech: Mechanism, names: Sequence[str], label: str) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
     """How many velocities the names stand for, and a function (..., nq) -> (..., p, nv): rows @ v are these velocities,
     all dimensionless.  All velocities of a joint, where one is named; the rate of a coordinate otherwise."""
     scale = units(mech)
@@ -226,14 +226,14 @@ def velocity_map(mech: Mechanism, names: Sequence[str], what: str) -> tuple[int,
     count = 0
     for name in names_of(names):
         if name in mech.joint_names:
-            lengths = [one.of == LENGTH for one in mech.bodies[mech.body_index(name)].kind.measures("v")]
-            own = np.where(lengths, scale.length, 1.0)[:, None]
-            constant = velocity_rows(mech, (name,), what) * scale.velocities / own
+            lengths = [measure.of == LENGTH for measure in mech.bodies[mech.body_index(name)].kind.measures("v")]
+            unit = np.where(lengths, scale.length, 1.0)[:, None]
+            constant = velocity_rows(mech, (name,), label) * scale.velocities / unit
             parts.append(lambda q, constant=constant: np.broadcast_to(constant, (*q.shape[:-1], *constant.shape)))  # type: ignore[misc]
             count += len(constant)
         else:
-            one = named_coordinate(mech, name).dimensionless(scale)
-            parts.append(lambda q, one=one: one.rows(q)[..., None, :])  # type: ignore[misc]
+            coordinate = named_coordinate(mech, name).dimensionless(scale)
+            parts.append(lambda q, coordinate=coordinate: coordinate.rows(q)[..., None, :])  # type: ignore[misc]
             count += 1
 
     def rows(q: np.ndarray) -> np.ndarray:

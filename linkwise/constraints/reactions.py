@@ -20,7 +20,7 @@ from .infinitesimal import refuse_infinitesimal_motions
 from .masks import loop_mask
 from .redundancy import redundancy
 from .sizes import sizes
-from .solver import by_kernel
+from .solver import solve
 from .tolerances import LOOPS
 
 Options = dict[str, Any]
@@ -46,7 +46,7 @@ def constraint_forces(
 
     if options:
         return reference(*arrays, mask, wrenches)
-    return by_kernel(mech, "constraint_forces", arrays, reference, mask, wrenches)
+    return solve(mech, "closed_constraint_forces", arrays, reference, mask, wrenches)
 
 
 def multipliers(
@@ -70,7 +70,7 @@ def multipliers(
 
     if options:
         return reference(*arrays, mask, wrenches)
-    return by_kernel(mech, "multipliers", arrays, reference, mask, wrenches)
+    return solve(mech, "closed_multipliers", arrays, reference, mask, wrenches)
 
 
 def loop_reactions(
@@ -104,7 +104,7 @@ def loop_reactions(
     found = (
         reference(*arrays, mask, wrenches)
         if options
-        else by_kernel(mech, "loop_reactions", arrays, reference, mask, wrenches)
+        else solve(mech, "closed_loop_reactions", arrays, reference, mask, wrenches)
     )
     return found if frame == "loop" else _along_the_world(mech, arrays[0], found)
 
@@ -146,7 +146,7 @@ def joint_wrenches(
         a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True)[1]
         return wrenches_of_joints(mech, q, v, a, _multipliers(mech, {}, q, v, tau, mask, wrenches), wrenches)
 
-    return by_kernel(mech, "joint_wrenches", arrays, reference, mask, wrenches)
+    return solve(mech, "closed_joint_wrenches", arrays, reference, mask, wrenches)
 
 
 # -- impacts ------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def impact(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | N
     def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
         return v + _impact(mech, q, v, mask)[0]
 
-    return by_kernel(mech, "impact", arrays, reference, mask)
+    return solve(mech, "closed_impact", arrays, reference, mask)
 
 
 def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
@@ -175,7 +175,7 @@ def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: Arra
         jump, at = _impact(mech, q, v, mask)
         return wrenches_of_loops(mech, q, -_balancing(mech, at.jacobian, times(at.mass, jump)))
 
-    return by_kernel(mech, "impact_impulses", arrays, reference, mask)
+    return solve(mech, "closed_impact_impulses", arrays, reference, mask)
 
 
 def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | None) -> tuple[np.ndarray, Terms]:

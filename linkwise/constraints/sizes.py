@@ -92,18 +92,20 @@ def _measured(mech: Mechanism) -> Sizes:
 
 def constraint_units(mech: Mechanism) -> ConstraintUnits:
     """Units of constraints, velocities and multipliers for compiled kernels, from the sizes of the loops."""
-    own = sizes(mech)
-    arrays = (own.rows, own.columns, own.multipliers, units(mech).velocities)
+    scale = sizes(mech)
+    arrays = (scale.rows, scale.columns, scale.multipliers, units(mech).velocities)
     rows, columns, multipliers, forces = (tuple(x.tolist()) for x in arrays)
-    return ConstraintUnits(rows, columns, multipliers, forces, own.rate)
+    return ConstraintUnits(rows, columns, multipliers, forces, scale.rate)
 
 
 def units_of_pivots(mech: Mechanism) -> ConstraintUnits:
     """Units for kernels that choose pivots: ``constraint_units``, with rows rounded to powers of ``CLASS`` times the
     unit of the largest loop.  Loops of about the same size then have the same unit, and are multiplied by none."""
-    own, largest = constraint_units(mech), units(mech).length
-    rows = (row if row == 1.0 else CLASS ** round(math.log(row * largest, CLASS) + ASIDE) / largest for row in own.rows)
-    return replace(own, rows=tuple(rows))
+    base, largest = constraint_units(mech), units(mech).length
+    rows = (
+        row if row == 1.0 else CLASS ** round(math.log(row * largest, CLASS) + ASIDE) / largest for row in base.rows
+    )
+    return replace(base, rows=tuple(rows))
 
 
 class Units(NamedTuple):
@@ -140,7 +142,7 @@ def random_configurations(mech: Mechanism, rng: np.random.Generator, count: int)
 
 def lengths_among(mech: Mechanism, quantity: str) -> np.ndarray:
     """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
-    measures = (one.of for body in mech.bodies if not body.mimic for one in body.kind.measures(quantity))
+    measures = (measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures(quantity))
     return np.array([of == LENGTH for of in measures], dtype=bool)
 
 

@@ -52,7 +52,7 @@ def cheapest_order(
 
 
 def costs_more(
-    mech: Mechanism, cluster: Cluster, own: tuple[Front, ...], units: ConstraintUnits, q: Float64Array, than: float
+    mech: Mechanism, cluster: Cluster, fronts: tuple[Front, ...], units: ConstraintUnits, q: Float64Array, than: float
 ) -> bool:
     """Whether elimination of a cluster's coordinates needs more operations."""
     tally = Tally(than)
@@ -60,7 +60,7 @@ def costs_more(
         at, spins, v = _state(mech, cluster, q, tally)
         dynamics = ClusterDynamics(at, cluster, spins, [Load()] * len(at.tree.links))
         rows = [row for k in cluster.loops for row in constraints_of(at, at.way(k), v)[0]]
-        motion = eliminate(dict(zip(cluster.rows, rows, strict=True)), cluster.coordinates, own, units)
+        motion = eliminate(dict(zip(cluster.rows, rows, strict=True)), cluster.coordinates, fronts, units)
         tau = dict.fromkeys(cluster.coordinates, _ones(tally, q))
         articulate_cluster(dynamics, motion, tau, at.tree.base_acceleration)[0].respond(at.tree.base_acceleration)
     except TooLong:
@@ -98,13 +98,13 @@ class _Trial:
         self.mech, self.cluster, self.units = mech, cluster, units
         at, spins, v = _state(mech, cluster, q, tally)
         dynamics = ClusterDynamics(at, cluster, spins, [Load()] * len(at.tree.links))
-        own = closings(at, cluster, spins, v)
+        closed = closings(at, cluster, spins, v)
         wanted = frozenset(rows)
-        self.blocks = {c.loop: tuple(r for r in c.rows if r in wanted) for c in own}
+        self.blocks = {c.loop: tuple(r for r in c.rows if r in wanted) for c in closed}
         self.shared = _shared(mech, cluster)
         tau = dict.fromkeys(cluster.coordinates, _ones(tally, q))
-        self.sweep = ConstraintSweep(dynamics, own, self.shared, rows, tau, at.tree.base_acceleration, units)
-        self.around = {c.loop: set(mech.loops[c.loop].bodies_within(mech)) for c in own}
+        self.sweep = ConstraintSweep(dynamics, closed, self.shared, rows, tau, at.tree.base_acceleration, units)
+        self.around = {c.loop: set(mech.loops[c.loop].bodies_within(mech)) for c in closed}
         self.steps: list[int | tuple[int, ...]] = []
 
     def order(self, width: int | None, deepest: bool) -> SweepOrder | None:
@@ -149,8 +149,8 @@ class _Trial:
         return SweepOrder(tuple(self.steps), self.shared)
 
     def _coordinates(self, i: int) -> set[int]:
-        own = self.mech.v_index(self.mech.bodies[i].joint)
-        return set(range(own.start, own.stop))
+        columns = self.mech.v_index(self.mech.bodies[i].joint)
+        return set(range(columns.start, columns.stop))
 
     def _eliminate(self, block: tuple[int, ...]) -> None:
         self.sweep.eliminate(block)
@@ -177,16 +177,16 @@ def _numbers(x: object) -> Float64Array:
 
 def _shared(mech: Mechanism, cluster: Cluster) -> tuple[int, ...]:
     """Coordinates of joints that mimic joints or couplings share."""
-    found: set[int] = set()
+    shared: set[int] = set()
     for i in cluster.bodies:
         body = mech.bodies[i]
         if body.mimic:
-            own = mech.v_index(body.joint)
-            found.update(range(own.start, own.stop))
+            columns = mech.v_index(body.joint)
+            shared.update(range(columns.start, columns.stop))
     for number in cluster.loops:
         loop = mech.loops[number]
         if hasattr(loop, "ratios"):
             for joint, _ in loop.ratios:
-                own = mech.v_index(joint)
-                found.update(range(own.start, own.stop))
-    return tuple(sorted(found))
+                columns = mech.v_index(joint)
+                shared.update(range(columns.start, columns.stop))
+    return tuple(sorted(shared))

@@ -34,6 +34,7 @@ from ..mechanism.quaternions import NOT_UNIT, with_unit_quaternions
 from .accelerations import Terms, require_inertia_of_motions, terms
 from .decomposition import Decomposition, times, transposed_times
 from .equations import decomposed_jacobian, opening_rates
+from .masks import loop_mask, row_mask
 from .redundancy import redundancy
 from .sizes import sizes
 from .tolerances import LOOPS
@@ -42,7 +43,8 @@ SINGULAR = 1e-6  # relative: constraints that become independent faster than thi
 
 
 class State(NamedTuple):
-    """Where to look: q (nq), v, tau (nv), wrenches (n_links, 6) or None, all of one batch shape; passive forces."""
+    """Where to look: q (nq), v, tau (nv), wrenches (n_links, 6) or None, all of one batch shape; passive forces; which
+    loops hold (number of loops), 1 or 0, None for all."""
 
     mech: Mechanism
     q: np.ndarray
@@ -50,6 +52,7 @@ class State(NamedTuple):
     tau: np.ndarray
     wrenches: np.ndarray | None
     passive: Any  # elements that act: ``Resolved``, or others with such functions of q and v; None for none
+    active: np.ndarray | None = None
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -76,11 +79,20 @@ class Independent:
 
 def along_null_space(mech: Mechanism, svd: Decomposition) -> Independent:
     """Orthonormal combinations of the dimensionless coordinates, which serve at every regular position: R picks the
-    motion that is nearest to any other, and L moves the least."""
-    dofs = dofs_of(mech, svd)
-    null = svd.null_of(dofs)
-    rows = np.swapaxes(svd.v[..., mech.nv - dofs :], -1, -2) / sizes(mech).columns
+    motion that is nearest to any other, and L moves the least.  In a batch there are as many as some state needs;
+    columns of K that a state does not need are zero."""
+    dofs = mech.nv - int(svd.rank.min(initial=svd.s.shape[-1]))
+    free = svd.is_free[..., None, mech.nv - dofs :]
+    null = svd.null_of(dofs) * free
+    rows = np.swapaxes(svd.v[..., mech.nv - dofs :] * free, -1, -2) / sizes(mech).columns
     return Independent(numbered(dofs), rows, null, null, svd.pseudo_inverse)
+
+
+def filled(matrix: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """(..., p, p): K* X K with something on the diagonal where states have fewer motions, and columns of K are zero."""
+    diagonal = np.einsum("...ii->...i", matrix)
+    size = np.abs(diagonal).max(axis=-1, initial=0.0, keepdims=True)
+    return matrix + np.eye(matrix.shape[-1]) * (~basis.any(axis=-2) * np.where(size > 0.0, size, 1.0))[..., None, :]
 
 
 def dofs_of(mech: Mechanism, svd: Decomposition) -> int:
@@ -135,15 +147,19 @@ def state_of(
     name: str = "q",
     furthest: float | None = NOT_UNIT,
     elements: Any = None,
+    active: Any = None,
 ) -> State:
     """The arguments as arrays of one batch shape, checked; what is None is as ``states.otherwise`` says.  Quaternions
     of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
     not looked at, as those in stages of an integrator.  ``elements`` are those of ``passive`` and others, as
-    ``force_elements.Applied``."""
+    ``force_elements.Applied``; ``active`` (..., number of loops) says which loops hold."""
     given = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
     arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, optional=True)
-    if elements is not None and elements.batch:
-        batch = np.broadcast_shapes(arrays["q"].shape[:-1], elements.batch)
+    mask = loop_mask(mech, active, q=arrays["q"])
+    others = [] if elements is None else [elements.batch]
+    others += [] if mask is None else [mask.shape[:-1]]
+    batch = np.broadcast_shapes(arrays["q"].shape[:-1], *others)
+    if batch != arrays["q"].shape[:-1]:
         arrays = {
             name: np.broadcast_to(x, (*batch, *x.shape[x.ndim - (2 if name == "wrenches" else 1) :]))
             for name, x in arrays.items()
@@ -153,7 +169,8 @@ def state_of(
     if furthest is not None:
         arrays["q"] = with_unit_quaternions(mech, name, arrays["q"], furthest)
     elements = passive.on(mech) if passive is not None else elements
-    return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements)
+    mask = None if mask is None else np.broadcast_to(mask, (*batch, mask.shape[-1]))
+    return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements, mask)
 
 
 class Motion(NamedTuple):
@@ -176,7 +193,7 @@ def variations(
 
     ``rank`` bounds the number of independent constraints where loops are not exactly closed; then nothing is checked.
     """
-    own = terms(at.mech, at.q, at.v)
+    own = terms(at.mech, at.q, at.v, active=at.active)
     if rank is None:
         refuse_open(at, own)
     svd = decomposed_jacobian(at.mech, own.jacobian, rank=rank)
@@ -233,7 +250,7 @@ def _motion(at: State, own: Terms, chosen: Independent) -> Motion:
     across = np.swapaxes(basis, -1, -2)
     force = applied_force(at) - (own.bias_force if at.wrenches is None else bias_force(at))
     offset = -times(closing, own.bias)
-    reduced = across @ own.mass @ basis
+    reduced = filled(across @ own.mass @ basis, basis)
     require_inertia_of_motions(at.mech, reduced, "linearize")
     response = np.linalg.solve(reduced, across)
     acceleration = times(basis, times(response, force - times(own.mass, offset))) + offset
@@ -273,13 +290,18 @@ def constraint_derivatives(
         return 0.0, np.zeros((*at.batch, 0, n)), np.zeros((*at.batch, 0, n))
     null = here.independent.null
     # Multipliers that no force can tell (redundant constraints) are taken along in the batch: see _refuse_singular.
-    untold = _untold(svd, n - null.shape[-1] if check else m)
+    untold = _untold(at, svd, n - null.shape[-1] if check else m)
     along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
     q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
     derivatives = float64_function(at.mech, constraint_motion_by_q)(q, v, a, along)
     _refuse_singular(at.mech, svd.s[..., 0], null, derivatives[..., 1:, :n, :])
     first = derivatives[..., 0, :, :]
-    return first[..., :n, :], first[..., n : n + m, :], first[..., n + m :, :]
+    return first[..., :n, :], of_active(at, first[..., n : n + m, :]), of_active(at, first[..., n + m :, :])
+
+
+def of_active(at: State, rows: np.ndarray) -> np.ndarray:
+    """(..., m, k): numbers of all constraints, zero for loops that let go."""
+    return rows if at.active is None else rows * row_mask(at.mech, at.active)[..., None]
 
 
 def constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
@@ -291,7 +313,7 @@ def bias_by_v(at: State, here: Motion) -> np.ndarray:
     """(m, nv): of G a + dG/dt v by v, for any constraints."""
     n, m = at.mech.nv, at.mech.n_constraints
     found = float64_function(at.mech, _constraint_motion_by_v)(at.q, at.v, here.acceleration, here.multipliers)
-    return found[..., n : n + m, :]
+    return of_active(at, found[..., n : n + m, :])
 
 
 def _constraint_motion_by_v(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
@@ -331,6 +353,7 @@ def refuse_open(at: State, own: Terms) -> None:
             "linkwise.constraints.assemble or project before linearizing"
         )
     velocity, bound = opening_rates(mech, own.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
+    velocity = of_active(at, velocity[..., None])[..., 0]
     if np.any(velocity > bound):
         velocity = velocity.reshape(-1, mech.n_constraints)
         raise MechanismError(
@@ -352,14 +375,16 @@ def _refuse_singular_positions(at: State, svd: Decomposition) -> None:
     ranks = np.unique(svd.rank)
     if len(ranks) != 1 or not at.mech.loops:
         return
-    bending = reaction_derivative(at._replace(q=at.q[..., None, :]), _untold(svd, ranks[0]))
+    bending = reaction_derivative(at._replace(q=at.q[..., None, :]), _untold(at, svd, ranks[0]))
     _refuse_singular(at.mech, svd.s[..., 0], svd.null_of(at.mech.nv - int(ranks[0])), bending)
 
 
-def _untold(svd: Decomposition, rank: int) -> np.ndarray:
-    """(..., m - rank, m): multipliers that no force can tell, of dimensionless size 1."""
-    untold = np.swapaxes(svd.u, -1, -2)[..., rank:, :]
-    return untold if svd.rows is None else untold * svd.rows
+def _untold(at: State, svd: Decomposition, rank: int) -> np.ndarray:
+    """(..., m - rank, m): multipliers that no force can tell, of dimensionless size 1 or less; zero where the rank of a
+    state is higher."""
+    m = svd.u.shape[-1]
+    untold = (svd.u * (np.arange(m) >= svd.rank[..., None])[..., None, :])[..., rank:]
+    return np.swapaxes(of_active(at, untold if svd.rows is None else svd.rows[:, None] * untold), -1, -2)
 
 
 def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bending: np.ndarray) -> None:

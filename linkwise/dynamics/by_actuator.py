@@ -12,16 +12,16 @@ from .resolved import no_controls
 from .states import real_numbers
 
 
-def unless_empty(mech: Mechanism, given: Any) -> Any:
-    """Control inputs as they are given, but None for those (..., 0) of a mechanism whose actuators are none: that is
-    what code makes which counts them."""
-    shape = (len(given),) if isinstance(given, list | tuple | Mapping) else getattr(given, "shape", ())
-    return None if tuple(shape[-1:]) == (0,) and not mech.forces.actuator_names else given
+def unless_empty(mech: Mechanism, values: Any) -> Any:
+    """The control inputs; None for empty ones (..., 0) if the mechanism has no actuators."""
+    shape = (len(values),) if isinstance(values, list | tuple | Mapping) else getattr(values, "shape", ())
+    return None if tuple(shape[-1:]) == (0,) and not mech.forces.actuator_names else values
 
 
 def inputs_by_actuator(mech: Mechanism, given: Any) -> Any:
-    """(..., n_ctrl): control inputs from {actuator: numbers (...)}, those that are not named zero; anything else as it
-    is."""
+    """(..., n_ctrl): control inputs from {actuator: numbers (...)}, zero for the others; arrays are returned
+    unchanged.
+    """
     if not isinstance(given, Mapping):
         return given
     names = mech.forces.actuator_names
@@ -37,7 +37,7 @@ def inputs_by_actuator(mech: Mechanism, given: Any) -> Any:
     except ValueError:
         listed = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
         raise MechanismError(f"ctrl: the shapes of the inputs do not broadcast: {listed}") from None
-    found = np.zeros((*shape, len(names)))
+    ctrl = np.zeros((*shape, len(names)))
     for name, column in columns.items():
-        found[..., names.index(name)] = column
-    return found
+        ctrl[..., names.index(name)] = column
+    return ctrl

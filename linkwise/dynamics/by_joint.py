@@ -18,19 +18,19 @@ from .states import Float64Array, at_rest, common_batch, real_numbers
 
 
 def coordinates_by_joint(
-    mech: Mechanism, what: str, named: Mapping[str, Any], others: np.ndarray | None = None
+    mech: Mechanism, label: str, named: Mapping[str, Any], others: np.ndarray | None = None
 ) -> Float64Array:
     """(nq,): the initial configuration, or ``others``, with these coordinates of joints, loops as they are then."""
     q = (mech.initial if others is None else others).copy()
     orientations: dict[str, dict[str, float]] = {}
     for joint, values in named.items():
-        if joint not in mech.joint_names and _one_coordinate(mech, what, joint, values, q, orientations):
+        if joint not in mech.joint_names and _one_coordinate(mech, label, joint, values, q, orientations):
             continue
-        place, kind = mech.coordinates.place(joint), mech.bodies[mech.body_index(joint)].kind
-        given = real_numbers(f"the {what} of {joint!r}", values)
-        if given.size != kind.nq:
-            raise MechanismError(f"{what}: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
-        q[place.q_index] = place.q_at(given.reshape(kind.nq))
+        entry, kind = mech.coordinates.place(joint), mech.bodies[mech.body_index(joint)].kind
+        numbers = real_numbers(f"the {label} of {joint!r}", values)
+        if numbers.size != kind.nq:
+            raise MechanismError(f"{label}: joint {joint!r} has {kind.nq} coordinates, got {values!r}")
+        q[entry.q_index] = entry.q_at(numbers.reshape(kind.nq))
     for joint, angles in orientations.items():
         start = mech.q_index(joint).start
         q[start : start + 4] = _quaternion(*(angles.get(angle, 0.0) for angle in ANGLES))
@@ -38,42 +38,43 @@ def coordinates_by_joint(
 
 
 def of_joints_and_links(
-    mech: Mechanism, what: str, named: Mapping[str, Any]
+    mech: Mechanism, label: str, named: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """Numbers of joints and their coordinates, and those of links, "platform.x", apart."""
+    """Split named numbers into those of joints and their coordinates, and those of links such as "platform.x"."""
     from ..constraints.named_coordinates import is_of_link  # here, as in ``configuration_by_joint``
 
-    links = {name: one_number(what, name, value) for name, value in named.items() if is_of_link(mech, name)}
+    links = {name: one_number(label, name, value) for name, value in named.items() if is_of_link(mech, name)}
     return {name: value for name, value in named.items() if name not in links}, links
 
 
-def one_number(what: str, name: str, value: Any) -> float:
-    number = real_numbers(f"the {what} of {name!r}", value)
+def one_number(label: str, name: str, value: Any) -> float:
+    number = real_numbers(f"the {label} of {name!r}", value)
     if number.size != 1:
-        raise MechanismError(f"{what}: {name!r} is one number, got {value!r}")
+        raise MechanismError(f"{label}: {name!r} is one number, got {value!r}")
     return float(number.reshape(()))
 
 
 def _one_coordinate(
-    mech: Mechanism, what: str, name: str, value: Any, q: Float64Array, orientations: dict[str, dict[str, float]]
+    mech: Mechanism, label: str, name: str, value: Any, q: Float64Array, orientations: dict[str, dict[str, float]]
 ) -> bool:
-    """Whether a name is that of one coordinate, "base.x", which is then set, or of an angle of an orientation,
-    "base.yaw", which is noted."""
+    """Whether a name is a single coordinate, "base.x", which is set, or an angle of an orientation, "base.yaw", which
+    is stored in ``orientations``.
+    """
     joint, _, word = name.rpartition(".")
-    place = mech.coordinates.index("q", name)
-    if place is None and joint not in mech.joint_names:
+    index = mech.coordinates.index("q", name)
+    if index is None and joint not in mech.joint_names:
         return False
-    number = one_number(what, name, value)
-    if place is not None:
-        q[place] = number
+    number = one_number(label, name, value)
+    if index is not None:
+        q[index] = number
         return True
     kind = mech.bodies[mech.body_index(joint)].kind
     if word in ANGLES and kind.measures("q")[0].of == QUATERNION:
         orientations.setdefault(joint, {})[word] = number
         return True
-    words = [one.name for one in kind.measures("q") if one.name]
+    words = [measure.name for measure in kind.measures("q") if measure.name]
     words += ANGLES if words and kind.measures("q")[0].of == QUATERNION else ()
-    raise MechanismError(f"{what}: joint {joint!r} has no coordinate {word!r}: " + did_you_mean(word, words))
+    raise MechanismError(f"{label}: joint {joint!r} has no coordinate {word!r}: " + did_you_mean(word, words))
 
 
 def _quaternion(roll: float, pitch: float, yaw: float) -> Float64Array:
@@ -90,44 +91,44 @@ def _quaternion(roll: float, pitch: float, yaw: float) -> Float64Array:
 
 
 def configuration_by_joint(
-    mech: Mechanism, what: str, named: Mapping[str, Any], others: np.ndarray | None = None
+    mech: Mechanism, label: str, named: Mapping[str, Any], others: np.ndarray | None = None
 ) -> Float64Array:
     """(nq,): the same with loops closed, on the branch of the initial configuration if possible; (n, nq) where joints
     have n positions one after the other, which are followed on that branch."""
     if paths := [joint for joint, values in named.items() if _is_path(mech, joint, values)]:
-        return _path_by_joint(mech, what, named, paths, others)
+        return _path_by_joint(mech, label, named, paths, others)
     if not mech.loops:
-        return coordinates_by_joint(mech, what, named, others)
+        return coordinates_by_joint(mech, label, named, others)
     from ..constraints.assembly import placed  # here, as functions of closed mechanisms take states by joint too
 
-    joints, links = of_joints_and_links(mech, what, named)
-    guess = coordinates_by_joint(mech, what, joints, others)
-    return placed(mech, what, guess, tuple(named), links, mech.initial if others is None else others)
+    joints, links = of_joints_and_links(mech, label, named)
+    guess = coordinates_by_joint(mech, label, joints, others)
+    return placed(mech, label, guess, tuple(named), links, mech.initial if others is None else others)
 
 
 def _is_path(mech: Mechanism, joint: str, values: Any) -> bool:
-    """Whether positions of a joint, or of a single coordinate, are many."""
+    """Whether several positions are given for a joint or coordinate."""
     several = joint in mech.joint_names and mech.bodies[mech.body_index(joint)].kind.nq > 1
     return np.ndim(values) > several and np.shape(values) != (1,)
 
 
 def _path_by_joint(
-    mech: Mechanism, what: str, named: Mapping[str, Any], paths: Sequence[str], others: np.ndarray | None
+    mech: Mechanism, label: str, named: Mapping[str, Any], paths: Sequence[str], others: np.ndarray | None
 ) -> Float64Array:
-    """(n, nq): positions of joints one after the other, some of them the same all the time."""
+    """(n, nq): a path from positions by joint; single positions are constant."""
     from ..constraints.assembly import assemble  # here, as in ``configuration_by_joint``
     from ..constraints.following import follow_path
 
     counts = {joint: len(named[joint]) for joint in paths}
     if len(set(counts.values())) > 1:
         told = ", ".join(f"{count} of {joint!r}" for joint, count in counts.items())
-        raise MechanismError(f"{what}: as many positions of each joint are needed, not {told}")
+        raise MechanismError(f"{label}: as many positions of each joint are needed, not {told}")
     count = counts[paths[0]]
     rows = {joint: x if joint in paths else np.broadcast_to(x, (count, *np.shape(x))) for joint, x in named.items()}
     if mech.loops:
         return follow_path(mech, assemble(mech, mech.initial if others is None else others), rows)
     return np.array(
-        [coordinates_by_joint(mech, what, {joint: x[k] for joint, x in rows.items()}, others) for k in range(count)]
+        [coordinates_by_joint(mech, label, {joint: x[k] for joint, x in rows.items()}, others) for k in range(count)]
     ).reshape(count, mech.nq)
 
 
@@ -144,29 +145,29 @@ def configuration(mech: Mechanism, joints: Mapping[str, Any] | None = None, /, *
     return configuration_by_joint(mech, "configuration", {**(joints or {}), **named})
 
 
-def state_by_joint(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays by name, "q" (or "q0") and others over the velocities: those that are dictionaries by joint as arrays.
+def state_by_joint(mech: Mechanism, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """State arrays by name, "q" (or "q0") and others over the velocities, with dictionaries by joint converted to
+    arrays.
 
     Where there are loops, no q at all is the initial configuration with its loops closed, and velocities by joint are
     ``velocities_by_joint``.
     """
     require_mechanism(mech)
-    found = dict(given)
-    for name, values in given.items():
+    checked = dict(arrays)
+    for name, values in arrays.items():
         if name in ("q", "q0") and (isinstance(values, Mapping) or (values is None and mech.loops)):
-            found[name] = configuration_by_joint(mech, name, values or {})
-    for name, values in given.items():
+            checked[name] = configuration_by_joint(mech, name, values or {})
+    for name, values in arrays.items():
         if name not in ("q", "q0") and isinstance(values, Mapping):
-            found[name] = rates_by_joint(mech, name, values, 0.0)
+            checked[name] = rates_by_joint(mech, name, values, 0.0)
             if name in ("v", "v0") and mech.loops:
-                q = found[name.replace("v", "q")]
-                found[name] = velocities_by_joint(mech, name, values, real_numbers("q", q), found[name])
-    return found
+                q = checked[name.replace("v", "q")]
+                checked[name] = velocities_by_joint(mech, name, values, real_numbers("q", q), checked[name])
+    return checked
 
 
 def taking_joints(function: Function) -> Function:
-    """The same function of a mechanism and arrays, made from an algorithm, which takes these by joint too, and None at
-    rest."""
+    """Wrap a function of a mechanism and arrays so that it accepts dictionaries by joint, and None for rest."""
     signature, known = inspect.signature(function), array_function(function)
     assert known is not None
 
@@ -184,10 +185,11 @@ def taking_joints(function: Function) -> Function:
 
 
 def velocities_by_joint(
-    mech: Mechanism, what: str, named: Mapping[str, Any], q: Float64Array, given: Float64Array
+    mech: Mechanism, label: str, named: Mapping[str, Any], q: Float64Array, velocities: Float64Array
 ) -> Float64Array:
-    """(..., nv): the velocities ``given`` of the named joints, and of all others the least that keep loops closed at q,
-    lengths in units of the loops' sizes.  Named ones that loops do not allow are refused."""
+    """(..., nv): the given velocities of the named joints, and the least velocities of the others that keep loops
+    closed at q. Raises if loops do not allow the named ones.
+    """
     from ..constraints.decomposition import times
     from ..constraints.equations import (  # here, as in ``configuration_by_joint``
         counted_jacobian,
@@ -197,19 +199,21 @@ def velocities_by_joint(
     )
     from ..constraints.sizes import sizes
 
-    common_batch({"q": q.shape[:-1], what: given.shape[:-1]})
+    common_batch({"q": q.shape[:-1], label: velocities.shape[:-1]})
     jacobian = counted_jacobian(mech, q)
     free = np.ones(mech.nv, dtype=bool)
     free[[i for name in named for i in range(mech.nv)[velocities_of(mech, name)]]] = False
-    v = given - decomposed_jacobian(mech, jacobian * free).solve(times(jacobian, given) - mech.constraints.drive_rates)
-    opening, bound = opening_rates(mech, jacobian, v, given)
+    v = velocities - decomposed_jacobian(mech, jacobian * free).solve(
+        times(jacobian, velocities) - mech.constraints.drive_rates
+    )
+    opening, bound = opening_rates(mech, jacobian, v, velocities)
     refused = opening > bound
     if refused.any():
         *state, row = (int(i) for i in np.argwhere(refused)[0])
         rate = opening[(*state, row)] / sizes(mech).rows[row]
         which = f" in state {tuple(state)}" if state else ""
         raise MechanismError(
-            f"{what}: loop {loop_of(mech, row)!r} of mechanism {mech.name!r} does not let "
+            f"{label}: loop {loop_of(mech, row)!r} of mechanism {mech.name!r} does not let "
             f"{', '.join(map(repr, named))} move with these velocities{which}: it would open by "
             f"{rate:.3g} (metres or radians) per second; name fewer joints, or others where the "
             "position is singular"
@@ -218,42 +222,41 @@ def velocities_by_joint(
 
 
 def velocities_of(mech: Mechanism, name: str) -> slice:
-    """Where in v a joint is, or one coordinate."""
-    place = mech.coordinates.index("v", name)
-    return slice(place, place + 1) if place is not None else mech.v_index(name)
+    """Slice of a joint, or of one coordinate, in v."""
+    index = mech.coordinates.index("v", name)
+    return slice(index, index + 1) if index is not None else mech.v_index(name)
 
 
-def rates_by_joint(mech: Mechanism, what: str, named: Mapping[str, Any], otherwise: float) -> Float64Array:
+def rates_by_joint(mech: Mechanism, label: str, named: Mapping[str, Any], otherwise: float) -> Float64Array:
     """(nv,): numbers of the named joints, one or as many as they have degrees of freedom, the others as
     ``otherwise``; (..., nv) where they have several states."""
     values = np.full(mech.nv, otherwise)
     for joint, value in named.items():
-        place = mech.coordinates.index("v", joint)
-        if place is not None and joint not in mech.joint_names:
-            values = _with_numbers(values, slice(place, place + 1), f"{what} of {joint!r}", value)
+        index = mech.coordinates.index("v", joint)
+        if index is not None and joint not in mech.joint_names:
+            values = _with_numbers(values, slice(index, index + 1), f"{label} of {joint!r}", value)
             continue
         body = mech.bodies[mech.body_index(joint)]
         if body.mimic:
             raise MechanismError(
-                f"{what} names joint {joint!r}, which mimics {body.mimic.joint!r} and has no force of its own: "
+                f"{label} names joint {joint!r}, which mimics {body.mimic.joint!r} and has no force of its own: "
                 f"name {body.mimic.joint!r}"
             )
-        values = _with_numbers(values, mech.v_index(joint), f"{what} of {joint!r}", value)
+        values = _with_numbers(values, mech.v_index(joint), f"{label} of {joint!r}", value)
     return values
 
 
-def _with_numbers(values: Float64Array, place: slice, what: str, given: Any) -> Float64Array:
-    """(..., nv): values with others at a place: one number or as many as there are, or arrays of these, state by
-    state."""
-    count = place.stop - place.start
-    if np.ndim(given) > (count > 1) and np.shape(given) != (1,):
-        numbers = real_numbers(what, given)
+def _with_numbers(values: Float64Array, columns: slice, label: str, value: Any) -> Float64Array:
+    """(..., nv): values with a slice replaced by one number, several, or arrays per state."""
+    count = columns.stop - columns.start
+    if np.ndim(value) > (count > 1) and np.shape(value) != (1,):
+        numbers = real_numbers(label, value)
         numbers = numbers[..., None] if count == 1 else numbers
         if numbers.shape[-1] != count:
-            raise MechanismError(f"{what} must be {count} numbers in each state, not {np.shape(given)}")
-        batch = common_batch({what: numbers.shape[:-1], "others": values.shape[:-1]})
+            raise MechanismError(f"{label} must be {count} numbers in each state, not {np.shape(value)}")
+        batch = common_batch({label: numbers.shape[:-1], "others": values.shape[:-1]})
         values = np.array(np.broadcast_to(values, (*batch, values.shape[-1])))
-        values[..., place] = numbers
+        values[..., columns] = numbers
     else:
-        values[..., place] = per_coordinate(what, given, count, finite=False)
+        values[..., columns] = per_coordinate(label, value, count, finite=False)
     return values

@@ -30,15 +30,16 @@ class ContactPoints(NamedTuple):
     force: Float64Array
 
 
-def _points(found: Float64Array) -> ContactPoints:
-    return ContactPoints(found[..., 0], found[..., 1:4], found[..., 4:7], found[..., 7:10])
+def _points(numbers: Float64Array) -> ContactPoints:
+    return ContactPoints(numbers[..., 0], numbers[..., 1:4], numbers[..., 4:7], numbers[..., 7:10])
 
 
 @of_algorithm("contact_wrenches")
 def contact_wrenches(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: bool | float = False) -> Float64Array:
-    """(n_links, 6): [moment; force] of contact on every link, at its origin in its frame, as ``wrenches`` of
-    ``lw.forward_dynamics`` takes them; ``explicit`` as in ``contact_points``.  ``lw.simulate`` and ``lw.rollout`` let
-    contact act by themselves."""
+    """(n_links, 6): contact wrenches [moment; force] on every link, at its origin in its frame, for ``wrenches=`` of
+    ``lw.forward_dynamics``; ``explicit`` as in ``contact_points``. ``lw.simulate`` and ``lw.rollout`` include
+    contact already.
+    """
     return kernel_function(mech, ("contact_wrenches", ("explicit", explicit)))(q, v)
 
 
@@ -55,6 +56,7 @@ def contact_points(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: boo
 
 @of_algorithm("contact_energy")
 def contact_energy(mech: Mechanism, q: ArrayLike, *, explicit: bool | float = False) -> Float64Array:
-    """Scalar per state: the potential energy in the springs of all contacts; with ``explicit`` the length of explicit
-    steps ("rk4"), which take softer and bounded springs, that of these."""
+    """Potential energy in the springs of all contacts, a scalar per state. ``explicit`` is the length of explicit
+    steps ("rk4"), whose springs are softer and bounded.
+    """
     return kernel_function(mech, ("contact_energy", ("explicit", explicit)))(q)

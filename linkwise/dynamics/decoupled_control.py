@@ -32,10 +32,10 @@ def _torques(mech: Mechanism, q: ArrayLike, eps: ArrayLike) -> Float64Array:
     return of_any_mechanism(mech, "diagonal_torques", (q, eps))
 
 
-def _gains(mech: Mechanism, gain: Any, what: str) -> np.ndarray:
+def _gains(mech: Mechanism, gain: Any, label: str) -> np.ndarray:
     gains, count = np.asarray(gain, dtype=float), mech.nv - fronts(mech).pivots
     if gains.shape not in ((), (count,)) or not np.all(gains > 0.0):
-        raise ValueError(f"{what} must be a positive number or {count} of them, got {gain!r}")
+        raise ValueError(f"{label} must be a positive number or {count} of them, got {gain!r}")
     return gains if mech.loops and not gains.ndim else np.broadcast_to(gains, (count,))
 
 
@@ -62,7 +62,7 @@ class RateFeedback:
         return 0.5 * np.sum(_rates(self.mech, q, v) ** 2, axis=-1)
 
     def lyapunov_rate(self, q: ArrayLike, v: ArrayLike) -> Float64Array:
-        """-nu* c nu, its rate where gravity is compensated (jain1995 Lemma 7.2)."""
+        """-nu* c nu: the rate of the Lyapunov function if gravity is compensated (jain1995 Lemma 7.2)."""
         return -np.sum(self.gain * _rates(self.mech, q, v) ** 2, axis=-1)
 
 
@@ -135,7 +135,7 @@ class EndEffectorRegulation:
         return 0.5 * np.sum(_rates(self.mech, q, v) ** 2, axis=-1) + self.potential(q)
 
     def lyapunov_rate(self, q: ArrayLike, v: ArrayLike) -> Float64Array:
-        """-nu* c1 nu, its rate where gravity is compensated."""
+        """-nu* c1 nu: the rate of the Lyapunov function if gravity is compensated."""
         return -np.sum(self.rate_gain * _rates(self.mech, q, v) ** 2, axis=-1)
 
 

@@ -84,8 +84,9 @@ def inverse_dynamics(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) 
 
 @of_algorithm("denoc_accelerations")
 def accelerations(mech: Mechanism, q: ArrayLike, tau: ArrayLike) -> Float64Array:
-    """(nv,): the accelerations of joint forces tau without those of velocities and gravity, the paper's phi, through
-    U D U* (33-37): the three steps of Section 5.2 alone."""
+    """(nv,): accelerations due to joint forces tau alone (the paper's phi), without velocity and gravity terms, by U D
+    U* (33-37): the three steps of Section 5.2.
+    """
     return kernel_function(mech, "denoc_accelerations")(q, tau)
 
 

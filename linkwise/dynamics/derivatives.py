@@ -7,7 +7,7 @@ batched like the functions themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,9 @@ from ..compiler.ir.program import Array as InputArray
 from ..compiler.ir.program import Program
 from ..compiler.kernel import Kernel
 from ..compiler.passes.differentiate import MODES, Directions, differentiate
+from ..compiler.passes.unroll import unroll
 from ..compiler.pipeline import loaded, tangent_basis, trace_algorithm
+from ..compiler.recipes import remembered_program
 from ..compiler.registry import compile_instead
 from ..compiler.store import WRENCHES, kernel_function, of_algorithm
 from ..compiler.trace import inline, trace
@@ -237,15 +239,30 @@ def jacobian_of(
     At kinks the derivative is that of the branch taken; where the kernel has none (the root of 0), it is infinite or
     not a number.
     """
-    directions, by = _asked(kernel, wrt, tangent, "jacobian_of")
+    names = _asked(kernel, wrt, "jacobian_of")
     one_of("mode", mode, MODES)
-    last = len(kernel.traced.outputs) - 1
-    called = f"{kernel.name}_by_{by}", f"{kernel.traced.outputs[last].name}_by_{by}"
-    program = differentiate(kernel.straight_line, directions, mode, last, value or tangent_result, called)
-    if tangent_result:
-        program = _with_tangent_rows(program, _mechanism_of_result(kernel), value)
-    made = loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
+    rows_of = _mechanism_of_result(kernel) if tangent_result else None
+    made = _derived(kernel, _jacobian, names, tangent, mode, value, rows_of)
     return made.made_by(jacobian_of, kernel, wrt, mode, tangent, value, tangent_result)
+
+
+def _jacobian(
+    traced: Program,
+    configurations: Mapping[str, Mechanism],
+    names: tuple[str, ...],
+    tangent: bool,
+    mode: str,
+    value: bool,
+    rows_of: Mechanism | None,
+) -> Program:
+    """The program of ``jacobian_of``; ``rows_of``: the mechanism whose configuration the result begins with, where its
+    changes come in tangent coordinates."""
+    last = len(traced.outputs) - 1
+    by = _words(names)
+    called = f"{traced.name}_by_{by}", f"{traced.outputs[last].name}_by_{by}"
+    directions = _directions(traced, configurations, names, tangent)
+    program = differentiate(unroll(traced), directions, mode, last, value or rows_of is not None, called)
+    return program if rows_of is None else _with_tangent_rows(program, rows_of, value)
 
 
 def vjp_of(
@@ -262,25 +279,34 @@ def vjp_of(
     One pass backwards through the program, whatever the size of f: a few times the operations of ``kernel``, where all
     of the derivative takes as many times more as f has elements (or ``wrt`` has).
     """
-    directions, by = _asked(kernel, wrt, tangent, "vjp_of")
-    inputs, places = kernel.traced.inputs, _places(kernel, of)
-    results = [kernel.traced.outputs[place] for place in places]
-    alone = len(kernel.traced.outputs) == 1
+    names = _asked(kernel, wrt, "vjp_of")
+    return _derived(kernel, _vjp, names, tangent, tuple(_places(kernel, of))).made_by(vjp_of, kernel, wrt, tangent, of)
+
+
+def _vjp(
+    traced: Program,
+    configurations: Mapping[str, Mechanism],
+    names: tuple[str, ...],
+    tangent: bool,
+    places: tuple[int, ...],
+) -> Program:
+    """The program of ``vjp_of``, of the results at some places."""
+    inputs, straight_line = traced.inputs, unroll(traced)
+    results = [traced.outputs[place] for place in places]
+    alone = len(traced.outputs) == 1
     weights = [
-        InputArray(_new_name(kernel, COTANGENT if alone else f"{one.name}_{COTANGENT}"), one.shape) for one in results
+        InputArray(_new_name(inputs, COTANGENT if alone else f"{one.name}_{COTANGENT}"), one.shape) for one in results
     ]
 
     def weighed(*arrays: np.ndarray) -> list[np.ndarray]:
-        found = inline(kernel.straight_line, *arrays[: len(inputs)])
+        found = inline(straight_line, *arrays[: len(inputs)])
         pairs = zip(_flat(arrays[len(inputs) :]), _flat([found[place] for place in places]), strict=True)
         return [np.asarray(sum((w * f for w, f in pairs), 0.0), dtype=object)]
 
-    name = "_and_".join(one.name for one in results)
-    product = trace(weighed, [*inputs, *weights], [name], kernel.name)
-    called = f"{kernel.name}_vjp_by_{by}", f"{name}_vjp_by_{by}"
-    program = differentiate(product, directions, "reverse", names=called)
-    made = loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
-    return made.made_by(vjp_of, kernel, wrt, tangent, of)
+    name, by = "_and_".join(one.name for one in results), _words(names)
+    product = trace(weighed, [*inputs, *weights], [name], traced.name)
+    called = f"{traced.name}_vjp_by_{by}", f"{name}_vjp_by_{by}"
+    return differentiate(product, _directions(traced, configurations, names, tangent), "reverse", names=called)
 
 
 def jvp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True) -> Kernel:
@@ -294,13 +320,19 @@ def jvp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True)
     One pass forwards through the program, two to three times the operations of ``kernel``, however many inputs there
     are.
     """
-    directions, by = _asked(kernel, wrt, tangent, "jvp_of")
-    inputs, results = kernel.traced.inputs, kernel.traced.outputs
+    names = _asked(kernel, wrt, "jvp_of")
+    return _derived(kernel, _jvp, names, tangent).made_by(jvp_of, kernel, wrt, tangent)
+
+
+def _jvp(traced: Program, configurations: Mapping[str, Mechanism], names: tuple[str, ...], tangent: bool) -> Program:
+    """The program of ``jvp_of``."""
+    inputs, results, straight_line = traced.inputs, traced.outputs, unroll(traced)
+    directions = _directions(traced, configurations, names, tangent)
     ways = []
     for moved in directions:
         array = inputs[moved.array]
         shape = array.shape if moved.basis is None else (moved.basis.outputs[0].shape[1],)
-        ways.append(InputArray(_new_name(kernel, f"{array.name}_{TANGENT}"), shape))
+        ways.append(InputArray(_new_name(inputs, f"{array.name}_{TANGENT}"), shape))
 
     def on_the_way(*arrays: np.ndarray) -> list[np.ndarray]:
         """f at so many times the direction from where it is asked for."""
@@ -309,18 +341,26 @@ def jvp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True)
             start = given[moved.array]
             change = way if moved.basis is None else inline(moved.basis, start, way)[0] @ way
             given[moved.array] = start.ravel() + change.ravel() * times.ravel()
-        return [_flat(inline(kernel.straight_line, *given))]
+        return [_flat(inline(straight_line, *given))]
 
-    line = trace(on_the_way, [*inputs, *ways, InputArray("times", ())], ["f"], kernel.name)
+    line = trace(on_the_way, [*inputs, *ways, InputArray("times", ())], ["f"], traced.name)
     slope = differentiate(line, [Directions(len(inputs) + len(ways))], "forward")
 
     def at_the_start(*arrays: np.ndarray) -> list[np.ndarray]:
         return [inline(slope, *arrays, np.zeros(()))[0][:, 0]]
 
+    by = _words(names)
     outputs = tuple(InputArray(f"{one.name}_jvp_by_{by}", one.shape) for one in results)
-    program = trace(at_the_start, [*inputs, *ways], ["all"], f"{kernel.name}_jvp_by_{by}").with_divided_output(outputs)
-    made = loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=_derived_from(kernel))
-    return made.made_by(jvp_of, kernel, wrt, tangent)
+    return trace(at_the_start, [*inputs, *ways], ["all"], f"{traced.name}_jvp_by_{by}").with_divided_output(outputs)
+
+
+def _derived(kernel: Kernel, derive: Callable[..., Program], *arguments: Any) -> Kernel:
+    """The kernel of what ``derive`` makes of the program of another."""
+    program = remembered_program(derive, kernel.traced, kernel.configurations, *arguments)
+    origin = (
+        f"the program of {kernel.name}, differentiated: no sweeps of its own, but operations in the sections of that"
+    )
+    return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=origin)
 
 
 def _places(kernel: Kernel, of: Sequence[str] | None) -> list[int]:
@@ -338,29 +378,20 @@ def _flat(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.asarray(array, dtype=object).ravel() for array in arrays])
 
 
-def _new_name(kernel: Kernel, name: str) -> str:
+def _new_name(inputs: Sequence[InputArray], name: str) -> str:
     """The name for one more input, numbered if there is one like it."""
+    taken = [array.name for array in inputs]
     found, number = name, 2
-    while found in kernel.inputs:
+    while found in taken:
         found, number = f"{name}{number}", number + 1
     return found
 
 
-def _derived_from(kernel: Kernel) -> str:
-    """What the plan says of a kernel that is made by differentiating another's program."""
-    return f"the program of {kernel.name}, differentiated: no sweeps of its own, but operations in the sections of that"
-
-
-def _asked(kernel: Any, wrt: str | Sequence[str], tangent: bool, function: str) -> tuple[list[Directions], str]:
-    """How the inputs named by ``wrt`` move, and their names for that of the new kernel."""
+def _asked(kernel: Any, wrt: str | Sequence[str], function: str) -> tuple[str, ...]:
+    """The names of inputs to differentiate by, checked."""
     if not isinstance(kernel, Kernel):
         raise TypeError(f"{function} takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
-    names = _inputs(kernel, (wrt,) if isinstance(wrt, str) else tuple(wrt))
-    return [_directions(kernel, name, tangent) for name in names], "_and_".join(re.sub(r"\W", "_", x) for x in names)
-
-
-def _inputs(kernel: Kernel, names: Sequence[Any]) -> tuple[str, ...]:
-    """The names, checked."""
+    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
     if not names:
         raise ValueError(f"wrt names no input of {kernel.name}: there is {', '.join(kernel.inputs) or 'none'}")
     for name in names:
@@ -369,14 +400,21 @@ def _inputs(kernel: Kernel, names: Sequence[Any]) -> tuple[str, ...]:
         one_of(f"input of {kernel.name}", name, kernel.inputs, f"there is {', '.join(kernel.inputs) or 'none'}")
         if names.count(name) > 1:
             raise ValueError(f"wrt names {name!r} twice")
-    return tuple(names)
+    return names
 
 
-def _directions(kernel: Kernel, name: str, tangent: bool) -> Directions:
-    """How an input moves."""
-    array = kernel.inputs.index(name)
-    basis = tangent_basis(kernel.configurations[name]) if tangent and name in kernel.configurations else None
-    return Directions(array, basis=basis)
+def _words(names: Sequence[str]) -> str:
+    """Names of inputs as part of that of a kernel."""
+    return "_and_".join(re.sub(r"\W", "_", name) for name in names)
+
+
+def _directions(
+    program: Program, configurations: Mapping[str, Mechanism], names: Sequence[str], tangent: bool
+) -> list[Directions]:
+    """How the inputs of these names move."""
+    numbers = {array.name: k for k, array in enumerate(program.inputs)}
+    bases = {name: tangent_basis(configurations[name]) for name in names if tangent and name in configurations}
+    return [Directions(numbers[name], basis=bases.get(name)) for name in names]
 
 
 # -- results that are configurations ------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""Force elements of a mechanism (springs, damping, friction, limits, actuators, tendons, fluid, contact): which of them
-act, as ``forces=`` says, the joint forces that they exert, and derivatives of these.
+"""Force elements of a mechanism (springs, damping, friction, limits, actuators, tendons, fluid, contact): selection by
+``forces=``, joint forces, and derivatives.
 
 q is (..., nq), v and forces (..., nv), ``ctrl`` (..., n_ctrl) the control inputs of ``mech.forces.actuator_names``, or
 {actuator: input}, ``activation`` (..., n_activation) the states of actuators with dynamics; both are zero where they
@@ -40,8 +40,9 @@ OF_RECORDS = tuple(kind for kind in KINDS if kind not in OF_JOINTS)  # which a `
 
 
 def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None]:
-    """The mechanism on which those force elements act that ``forces`` names, and no others; and elements in place of
-    those of its joints, if any are given."""
+    """The mechanism with only the force elements that ``forces`` names switched on, and the ``Passive`` elements that
+    replace those of its joints, if given.
+    """
     require_mechanism(mech)
     if isinstance(forces, str):
         if forces == ALL:
@@ -57,15 +58,15 @@ def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None
                 f'forces is "none", "all", a kind of force elements, a linkwise.forces.Passive or several of '
                 f"these, not {forces!r}"
             ) from None
-    given = [one for one in choices if isinstance(one, Passive)]
+    passives = [choice for choice in choices if isinstance(choice, Passive)]
     kinds = frozenset(
-        one_of("kind of force elements", one, KINDS, f'forces is "none", "all" or some of {", ".join(KINDS)}')
-        for one in choices
-        if not isinstance(one, Passive)
+        one_of("kind of force elements", choice, KINDS, f'forces is "none", "all" or some of {", ".join(KINDS)}')
+        for choice in choices
+        if not isinstance(choice, Passive)
     )
-    if len(given) > 1:
+    if len(passives) > 1:
         raise MechanismError("forces has more than one linkwise.forces.Passive: add them, first + second")
-    if given and kinds & {*OF_JOINTS}:
+    if passives and kinds & {*OF_JOINTS}:
         raise MechanismError(
             "forces has a linkwise.forces.Passive, which is in place of the springs, damping, friction and limits of "
             f"the joints, and {', '.join(sorted(kinds & {*OF_JOINTS}))} too: linkwise.forces.Passive.of(mech) + yours "
@@ -74,22 +75,22 @@ def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None
     idle = tuple(kind for kind in KINDS if kind not in kinds and mech.forces.active.get(kind))
     if idle:
         mech = stored(mech, (with_forces, idle), lambda: mech.with_acting(**dict.fromkeys(idle, False)))
-    return mech, given[0] if given else None
+    return mech, passives[0] if passives else None
 
 
 def chosen_forces(mech: Mechanism, forces: Any, passive: Passive | None) -> tuple[Mechanism, Passive | None]:
-    """``with_forces``, where elements in place of those of the joints may be given as ``passive`` too."""
-    mech, given = with_forces(mech, forces)
-    if given is not None and passive is not None:
+    """``with_forces`` that also accepts replacement elements as ``passive``."""
+    mech, passive_forces = with_forces(mech, forces)
+    if passive_forces is not None and passive is not None:
         raise MechanismError("forces and passive both have elements in place of those of the joints: give one of them")
     if passive is not None and isinstance(forces, str) and forces == NONE:
         raise MechanismError('forces="none" lets no force elements act, and passive has some: forces=passive alone')
-    return mech, passive if given is None else given
+    return mech, passive if passive_forces is None else passive_forces
 
 
 @dataclass(frozen=True)
 class Applied:
-    """Force elements that act on a mechanism, with constant control inputs and activations: functions of q and v."""
+    """Force elements with constant control inputs and activations, as functions of q and v."""
 
     elements: Resolved
     ctrl: np.ndarray
@@ -104,7 +105,7 @@ class Applied:
         return self.elements.forces_and_rates(q, v, self.ctrl, self.activation)
 
     def wrenches(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(..., n_links, 6): of elements that act on links; ``forces`` has their part too."""
+        """(..., n_links, 6): wrenches of elements that act on links; ``forces`` includes them."""
         return self.elements.wrenches(q, v, self.ctrl, self.activation)
 
     def derivatives(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,25 +126,25 @@ class Applied:
 
     @property
     def has_potential(self) -> bool:
-        """Whether all forces at rest derive from the energy: those of actuators do not."""
+        """Whether all forces at rest derive from an energy; actuators do not."""
         return not self.elements.n_ctrl
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """Of the control inputs and activations."""
+        """Batch shape of the control inputs and activations."""
         return np.broadcast_shapes(self.ctrl.shape[:-1], self.activation.shape[:-1])
 
     def driven_by(self, ctrl: np.ndarray, activation: np.ndarray) -> Applied:
-        """The same elements under other control inputs and activations."""
+        """The elements under other control inputs and activations."""
         return replace(self, ctrl=ctrl, activation=activation)
 
     def all_derivatives(self, q: np.ndarray, v: np.ndarray) -> ForceDerivatives:
-        """Of forces and rates by all that they depend on."""
+        """Derivatives of forces and activation rates by all their arguments."""
         return self.elements.all_derivatives(q, v, self.ctrl, self.activation)
 
 
 def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = None) -> Applied | None:
-    """The force elements that ``forces`` names; None if there are none of these."""
+    """The force elements that ``forces`` selects; None if there are none."""
     if isinstance(forces, str) and forces == NONE and ctrl is activation is None:
         return None
     require_mechanism(mech)
@@ -155,8 +156,8 @@ def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = No
         return None
     elements = elements or Resolved.nothing(mech)
     values = []
-    for name, given, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):
-        if given is not None and not size:
+    for name, value, size in (("ctrl", ctrl, elements.n_ctrl), ("activation", activation, elements.n_activation)):
+        if value is not None and not size:
             if has_actuators and not elements.n_ctrl:
                 raise MechanismError(
                     f"{name} is given, but no actuator of mechanism {mech.name!r} acts under forces={forces!r}: "
@@ -165,7 +166,7 @@ def applied(mech: Mechanism, forces: Any, ctrl: Any = None, activation: Any = No
             raise MechanismError(no_controls(mech, name))
         names = [actuator.name for actuator in mech.forces.actuators if name == "ctrl" or actuator.has_activation]
         meant = ": one number for each of the actuators " + ", ".join(names)
-        values.append(np.zeros(size) if given is None else Argument(name, (size,), meant=meant).array(mech, given))
+        values.append(np.zeros(size) if value is None else Argument(name, (size,), meant=meant).array(mech, value))
     return Applied(elements, *values)
 
 
@@ -241,35 +242,37 @@ def actuator_forces(
     ctrl: ArrayLike | Mapping[str, Any] | None = None,
     activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """(n_ctrl,): the force of each actuator, in the order of ``mech.forces.actuator_names``: what its gain, bias and
-    ranges lead to, before the gear, and before joints bound what all actuators give them together."""
+    """(n_ctrl,): the force of each actuator, in the order of ``mech.forces.actuator_names``: after gain, bias and
+    ranges, before the gear and the joints' effort bounds.
+    """
     q, v = _state(mech, q, v)
-    found = applied(mech, ALL, ctrl, activation)
-    if found is None or not found.elements.n_ctrl:
+    selection = applied(mech, ALL, ctrl, activation)
+    if selection is None or not selection.elements.n_ctrl:
         return np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), 0))
-    acting = found.elements.acting
+    acting = selection.elements.acting
     algorithm = algorithm_of("actuator_forces", mech, acting)
     function = stored(mech, ("actuator_forces", acting), lambda: compile(algorithm, mech).function)
-    named = dict(zip(INPUTS, (q, v, found.ctrl, found.activation), strict=True))
+    named = dict(zip(INPUTS, (q, v, selection.ctrl, selection.activation), strict=True))
     return np.asarray(function(*(named[name] for name in algorithm.inputs)))
 
 
-def algorithm_of(what: str, mech: Mechanism, acting: Acting) -> Algorithm:
-    """Of q, v and, where there are any, ctrl and activation: the "forces" (nv + n_activation,) of force elements,
-    behind them the rates of activations, or the "actuator_forces" (n_ctrl,)."""
+def algorithm_of(label: str, mech: Mechanism, acting: Acting) -> Algorithm:
+    """The algorithm of q, v and optionally ctrl and activation for "forces" (nv + n_activation,), joint forces and
+    activation rates, or "actuator_forces" (n_ctrl,).
+    """
     sizes = {"ctrl": (acting.n_ctrl,), "activation": (acting.n_activation,)}
     inputs = tuple(name for name in INPUTS if name not in sizes or sizes[name][0])
 
     def run(tree: Tree, *arrays: Any) -> list[Scalar]:
         named = dict(zip(inputs, arrays, strict=True))
         driving = named.get("ctrl", ()), named.get("activation", ())
-        if what == "forces":
+        if label == "forces":
             return list(acting.joint_forces(tree, named["q"], named["v"], *driving))
-        (law,) = (one for one in acting.laws if isinstance(one, Actuation))
-        return [one.force for one in law.driven(Situation(tree, named["q"], named["v"]), *driving)]
+        (law,) = (law for law in acting.laws if isinstance(law, Actuation))
+        return [drive.force for drive in law.driven(Situation(tree, named["q"], named["v"]), *driving)]
 
-    size = acting.n_ctrl if what == "actuator_forces" else mech.nv + acting.n_activation
-    return Algorithm(f"acting_{what}", inputs, "forces", run, reason=LAW, sizes={**sizes, "forces": (size,)})
+    size = acting.n_ctrl if label == "actuator_forces" else mech.nv + acting.n_activation
+    return Algorithm(f"acting_{label}", inputs, "forces", run, reason=LAW, sizes={**sizes, "forces": (size,)})
 
 
 def _nothing(mech: Mechanism) -> Applied:
@@ -277,5 +280,5 @@ def _nothing(mech: Mechanism) -> Applied:
 
 
 def _state(mech: Mechanism, q: ByJoint, v: ByJoint | None) -> tuple[Float64Array, Float64Array]:
-    found = state_arrays(mech, at_rest(mech, {"q": q, "v": v}), finite=False)
-    return found["q"], found["v"]
+    arrays = state_arrays(mech, at_rest(mech, {"q": q, "v": v}), finite=False)
+    return arrays["q"], arrays["v"]

@@ -125,14 +125,14 @@ def _forward_within_constraints(symbols: _Symbols) -> Formulas:
 
     def determined(right: Sequence[Polynomial], name: str, latex: str) -> list[Polynomial]:
         """The x of the dependent coordinates with G x = -right, abbreviated; the names have a place for the number."""
-        found = []
+        names = []
         for row, k in zip(cofactors, bound, strict=True):
             total = zero
             for cofactor, x in zip(row, right, strict=True):
                 total = total - cofactor * x
             total = total * over
-            found.append(algebra.abbreviation(name % (k + 1), latex % (k + 1), total) if len(total) > 1 else total)
-        return found
+            names.append(algebra.abbreviation(name % (k + 1), latex % (k + 1), total) if len(total) > 1 else total)
+        return names
 
     basis = {k: [algebra.constant(float(k == c)) for c in free] for k in free} | {k: [] for k in bound}
     for c in free:
@@ -159,10 +159,10 @@ def _forward_within_constraints(symbols: _Symbols) -> Formulas:
     adjugate, inverse = _inverted(algebra, reduced, len(free))
     alpha = {}
     for row, c in zip(adjugate, free, strict=True):
-        own = sum((x * force for x, force in zip(row, driving, strict=True)), zero) * inverse
-        alpha[c] = algebra.abbreviation(f"alpha{c + 1}", rf"\alpha_{{{c + 1}}}", own)
-    found = [sum((x * alpha[c] for x, c in zip(basis[k], free, strict=True)), offset[k]) for k in every]
-    return symbols.formulas("forward_dynamics", program, [("a", (mech.nv,), found)])
+        numerator = sum((x * force for x, force in zip(row, driving, strict=True)), zero) * inverse
+        alpha[c] = algebra.abbreviation(f"alpha{c + 1}", rf"\alpha_{{{c + 1}}}", numerator)
+    accelerations = [sum((x * alpha[c] for x, c in zip(basis[k], free, strict=True)), offset[k]) for k in every]
+    return symbols.formulas("forward_dynamics", program, [("a", (mech.nv,), accelerations)])
 
 
 def _inverted(
@@ -173,7 +173,7 @@ def _inverted(
     latex: str = r"\Delta",
     symmetric: bool = True,
 ) -> tuple[list[list[Polynomial]], Polynomial]:
-    """The adjugate of a matrix, and one over its determinant, called ``name``."""
+    """The adjugate of a matrix, and the reciprocal of its determinant as the abbreviation ``name``."""
     matrix = [list(flat[n * i : n * i + n]) for i in range(n)]
 
     def determinant(rows: list[int], columns: list[int]) -> Polynomial:
@@ -191,8 +191,8 @@ def _inverted(
     def cofactor(i: int, j: int) -> Polynomial:
         return determinant([k for k in every if k != i], [k for k in every if k != j]) * (-1.0) ** (i + j)
 
-    whole = determinant(every, every)
-    over = whole.power(-1) if len(whole) == 1 else algebra.abbreviation(name, latex, whole).power(-1)
+    det = determinant(every, every)
+    over = det.power(-1) if len(det) == 1 else algebra.abbreviation(name, latex, det).power(-1)
     if not symmetric:
         return [[cofactor(j, i) for j in every] for i in every], over
     upper = {(i, j): cofactor(i, j) for i in every for j in every[i:]}
@@ -200,16 +200,16 @@ def _inverted(
 
 
 def _short_names(mech: Mechanism, parameters: Sequence[str]) -> dict[str, str]:
-    """Of inertias: Ik, where only one of a link counts."""
+    """Names of inertias: Ik if only one component of a link occurs."""
     try:
         used = _Compiled("mass_matrix", {})(_Symbols(mech, parameters)).symbols
     except FormulaError:  # it is long: then several count
         return {}
     short = {}
     for k in range(1, mech.n_links + 1):
-        own = [name for name in used if name[0] == "I" and name[1:3].isalpha() and name[3:] == str(k)]
-        if len(own) == 1:
-            short[own[0]] = f"I{k}"
+        names_of_moment = [name for name in used if name[0] == "I" and name[1:3].isalpha() and name[3:] == str(k)]
+        if len(names_of_moment) == 1:
+            short[names_of_moment[0]] = f"I{k}"
     return short
 
 
@@ -217,39 +217,39 @@ Side = tuple[str, int, np.ndarray, np.ndarray]  # what its position is called, r
 
 
 def _name_of_joint(mech: Mechanism, i: int) -> tuple[str, int]:
-    """What the place of a joint is called: the length of the link that carries it, if it carries nothing else."""
+    """Name of a joint's position: the length of its carrier if it carries nothing else."""
     parent = mech.bodies[i].parent
     return ("l", parent + 1) if _carried(mech, parent) == 1 else ("p", i + 1)
 
 
 def _carried(mech: Mechanism, body: int) -> int:
-    """How many joints a link carries, those of loops too."""
+    """Number of joints that a link carries, loop joints included."""
     loops = [loop for loop in mech.loops if isinstance(loop, Loop)]
     ends = [mech.frame(link).body for loop in loops for link in (loop.link_a, loop.link_b)]
-    return sum(one.parent == body for one in mech.bodies) + ends.count(body)
+    return sum(link.parent == body for link in mech.bodies) + ends.count(body)
 
 
 def _sides_of_loops(mech: Mechanism) -> dict[str, Side]:
     """The poses of both sides of all loops, by parameter; the length of a link that carries nothing else."""
-    found: dict[str, Side] = {}
+    sides: dict[str, Side] = {}
     for k, loop in enumerate(mech.loops, 1):
         if isinstance(loop, Loop):
             for side, link, pose in (("a", loop.link_a, loop.pose_a), ("b", loop.link_b, loop.pose_b)):
                 body = mech.frame(link).body
                 named = ("l", body + 1) if body >= 0 and _carried(mech, body) == 1 else (f"p{side}", k)
-                found[f"{loop.name}.pose_{side}"] = (*named, *pose)
-    return found
+                sides[f"{loop.name}.pose_{side}"] = (*named, *pose)
+    return sides
 
 
 def _lengths_of_distances(mech: Mechanism) -> dict[str, tuple[str, float]]:
-    """By parameter: what the lengths of distances are called, and what they are; those that have one."""
+    """Parameter -> name and value of the length of a distance."""
     loops = [(k, loop) for k, loop in enumerate(mech.loops, 1) if isinstance(loop, Loop)]
     lengths = [(k, loop.name, getattr(loop.kind, "length", 0.0)) for k, loop in loops]
     return {f"{name}.length": (f"d{k}", float(length)) for k, name, length in lengths if length}
 
 
 class _Symbols:
-    """What a mechanism's numbers are called."""
+    """Symbols of a mechanism's parameters."""
 
     def __init__(
         self,
@@ -273,7 +273,7 @@ class _Symbols:
     def expand(
         self, algorithm: str, options: Mapping[str, Any] | None = None, traced_only: bool = False
     ) -> tuple[Program, list[list[Polynomial]]]:
-        """The program of an algorithm, and the elements of its results."""
+        """The program of an algorithm, and its results as polynomials."""
         kernel = compile(
             algorithm,
             self.mech,
@@ -283,18 +283,18 @@ class _Symbols:
             **(options or {}),
         )
         program = kernel.straight_line
-        given = [self.elements(array.name, array.shape) for array in program.inputs]
+        elements = [self.elements(array.name, array.shape) for array in program.inputs]
         if traced_only:
             return program, []
-        return program, expanded(program, self.algebra, lambda array, element: given[array][element])
+        return program, expanded(program, self.algebra, lambda array, element: elements[array][element])
 
     def formulas(self, name: str, program: Program, outputs: Any) -> Formulas:
-        given = [a for a in program.inputs if a.name not in (*PARAMETERS, *self.sides, *self.lengths)]
-        inputs = [(a.name, a.shape, self.elements(a.name, a.shape)) for a in given]
+        ports = [a for a in program.inputs if a.name not in (*PARAMETERS, *self.sides, *self.lengths)]
+        inputs = [(a.name, a.shape, self.elements(a.name, a.shape)) for a in ports]
         return Formulas(name, self.algebra, inputs, outputs, self.values)
 
     def elements(self, name: str, shape: tuple[int, ...]) -> list[Polynomial]:
-        """What each element of an array is: a symbol, or a number."""
+        """The elements of an array as symbols or numbers."""
         if name not in self._given:
             if name in self.sides:
                 self._given[name] = self._pose(*self.sides[name])
@@ -353,25 +353,25 @@ class _Symbols:
         return [self._number(name, x, "length") for name, x in zip(names, numbers, strict=True)]
 
     def _inertia(self, k: int, value: np.ndarray) -> list[Polynomial]:
-        found = []
+        numbers = []
         for i in range(3):
             for j in range(3):
                 name = f"I{AXES[min(i, j)]}{AXES[max(i, j)]}{k}"
                 number = _clean(float(value[min(i, j), max(i, j)]), float(np.abs(value).max()))
-                found.append(self._number(name, number, "inertia"))
-        return found
+                numbers.append(self._number(name, number, "inertia"))
+        return numbers
 
     def _pose(self, stem: str, number: int, rotation: np.ndarray, position: np.ndarray) -> list[Polynomial]:
-        place = self._vector(position, f"{stem}{number}", [f"{stem}{axis}{number}" for axis in AXES])
+        coordinates = self._vector(position, f"{stem}{number}", [f"{stem}{axis}{number}" for axis in AXES])
         rows = []
         for r in range(3):
-            rows += [*(self.algebra.constant(_clean(x)) for x in rotation[r].tolist()), place[r]]
+            rows += [*(self.algebra.constant(_clean(x)) for x in rotation[r].tolist()), coordinates[r]]
         return [*rows, *(self.algebra.constant(x) for x in (0.0, 0.0, 0.0, 1.0))]
 
     # -- names ----------------------------------------------------------------------------------------
 
     def with_definitions(self, symbols: Mapping[str, str]) -> _Symbols:
-        """Symbols in terms of others, whose numbers follow from them, and are checked."""
+        """Symbols defined by others; their values are checked."""
         for parameter in (*self.parameters, *self.sides, *self.lengths):
             self.elements(parameter, ())  # so that all are known
         for name in symbols:

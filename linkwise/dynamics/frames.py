@@ -20,7 +20,7 @@ from ..constraints.accelerations import null_space, response
 from ..constraints.decomposition import times, transposed_times
 from ..constraints.elimination_orders import fronts
 from ..constraints.masks import loop_mask, row_mask
-from ..constraints.solver import all_by_kernel
+from ..constraints.solver import solve
 from ..mechanics.algorithms.dexterity import HELD_STILL
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
@@ -118,7 +118,7 @@ def operational_inertia(
         return own * units[..., None] * units[..., None, :]
 
     tree = mech.spanning_tree
-    return all_by_kernel(mech, "operational_inertia", (q,), lambda *given: (reference(*given),), mask, None, options)[0]
+    return solve(mech, "operational_inertia", (q,), reference, mask, None, options)
 
 
 def effective_inertia(
@@ -149,15 +149,15 @@ def effective_inertia(
     (q,) = checked_arrays(mech, q=q)
     mask, six = loop_mask(mech, active, q=q), real_numbers("direction", six)
 
-    def reference(q: Float64Array, six: Float64Array, active: Float64Array | None, _: Any) -> tuple[Float64Array]:
+    def reference(q: Float64Array, six: Float64Array, active: Float64Array | None, _: Any) -> Float64Array:
         forces = transposed_times(jacobian(mech, q, link, frame), six)
         both = (response(mech, q, active), mass_matrix_inverse(mech.spanning_tree, q))
         own, free = (np.sum(forces * times(inverse, forces), axis=-1) for inverse in both)
         with np.errstate(divide="ignore"):
-            return (np.asarray(1.0 / np.where(own < HELD_STILL * free, 0.0, own)),)
+            return np.asarray(1.0 / np.where(own < HELD_STILL * free, 0.0, own))
 
     with np.errstate(divide="ignore"):
-        return all_by_kernel(mech, "effective_inertia", (q, six), reference, mask, None, options)[0]
+        return solve(mech, "effective_inertia", (q, six), reference, mask, None, options)
 
 
 def manipulability(
@@ -181,13 +181,13 @@ def manipulability(
         return kernel_function(mech, ("manipulability", *options))(q)
     (q,) = checked_arrays(mech, q=q)
 
-    def reference(q: Float64Array, active: Float64Array | None, _: Any) -> tuple[Float64Array]:
+    def reference(q: Float64Array, active: Float64Array | None, _: Any) -> Float64Array:
         holds = None if active is None else active > 0.0
         allowed = jacobian(mech, q, link, frame)[..., chosen, :] @ null_space(mech, q, active=holds)
         values = np.linalg.svd(allowed, compute_uv=False)
-        return (np.prod(values, axis=-1) * (values.shape[-1] == len(chosen)),)
+        return np.asarray(np.prod(values, axis=-1) * (values.shape[-1] == len(chosen)))
 
-    return all_by_kernel(mech, "manipulability", (q,), reference, loop_mask(mech, active, q=q), None, options)[0]
+    return solve(mech, "manipulability", (q,), reference, loop_mask(mech, active, q=q), None, options)
 
 
 def delassus_matrix(
@@ -220,11 +220,11 @@ def delassus_matrix(
     if not mech.loops:
         return kernel_function(mech, ("frame_mobilities", *options))(q)
 
-    def reference(q: Float64Array, active: Float64Array | None, _: Any) -> tuple[Float64Array]:
+    def reference(q: Float64Array, active: Float64Array | None, _: Any) -> Float64Array:
         moved = np.concatenate([jacobian(mech, q, name, frame) for name in names_of(frames)], axis=-2)
-        return (_mobility(moved, response(mech, q, active)),)
+        return _mobility(moved, response(mech, q, active))
 
-    return all_by_kernel(mech, "frame_mobilities", (plain,), reference, mask, None, options)[0]
+    return solve(mech, "frame_mobilities", (plain,), reference, mask, None, options)
 
 
 def _mobility(moved: Float64Array, inverse: Float64Array) -> Float64Array:

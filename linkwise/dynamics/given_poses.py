@@ -13,43 +13,43 @@ TOLERANCE = 1e-6  # of R* R: what rotations that were computed are off by, or gi
 LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 
 
-def checked_rotations(what: str, given: Any) -> Float64Array:
+def checked_rotations(label: str, rotation: Any) -> Float64Array:
     """(..., 3, 3): matrices, or ``scipy.spatial.transform.Rotation``, that are rotations."""
-    array = real_numbers(what, given.as_matrix() if hasattr(given, "as_matrix") else given)
+    array = real_numbers(label, rotation.as_matrix() if hasattr(rotation, "as_matrix") else rotation)
     if array.shape[-2:] != (3, 3):
-        raise MechanismError(f"{what} must have shape (..., 3, 3), got {array.shape}")
+        raise MechanismError(f"{label} must have shape (..., 3, 3), got {array.shape}")
     off = _distance_from_rotations(array)
     if not off < TOLERANCE:
         raise MechanismError(
-            f"{what} is no rotation: its rows are off by {off:.1e} from being orthogonal, unit and right-handed; "
+            f"{label} is no rotation: its rows are off by {off:.1e} from being orthogonal, unit and right-handed; "
             "linkwise.kinematics.so3.exp and scipy.spatial.transform.Rotation make rotations"
         )
     return array
 
 
-def is_pair(given: Any) -> bool:
-    """Whether it is a tuple (rotation, position), or the reverse, by its shapes: (..., 3, 3) and (..., 3)."""
-    if not (isinstance(given, tuple) and len(given) == 2):
+def is_pair(pose: Any) -> bool:
+    """Whether it is a tuple of rotation (..., 3, 3) and position (..., 3), in either order."""
+    if not (isinstance(pose, tuple) and len(pose) == 2):
         return False
     try:
-        return {np.shape(part)[-2:] == (3, 3) for part in given} == {True, False}
+        return {np.shape(part)[-2:] == (3, 3) for part in pose} == {True, False}
     except ValueError:  # ragged
         return False
 
 
-def rotation_and_position(what: str, given: Any) -> tuple[Float64Array, Float64Array] | None:
+def rotation_and_position(label: str, pose: Any) -> tuple[Float64Array, Float64Array] | None:
     """A rotation (..., 3, 3), not yet checked to be one, and a position (..., 3): of a pose (..., 4, 4), or of a tuple
     of the two, in either order; None for what is neither."""
-    if is_pair(given):
-        position, rotation = sorted(given, key=lambda part: np.shape(part)[-2:] == (3, 3))
-        return real_numbers(what, rotation), real_numbers(what, position)
-    array = real_numbers(what, given)
+    if is_pair(pose):
+        position, rotation = sorted(pose, key=lambda part: np.shape(part)[-2:] == (3, 3))
+        return real_numbers(label, rotation), real_numbers(label, position)
+    array = real_numbers(label, pose)
     if array.shape[-2:] != (4, 4):
         return None
     if not np.isfinite(array).all():
-        raise MechanismError(f"{what} must be finite, and has {array[~np.isfinite(array)][0]}")
+        raise MechanismError(f"{label} must be finite, and has {array[~np.isfinite(array)][0]}")
     if not np.abs(array[..., 3, :] - LAST_ROW).max(initial=0.0) < TOLERANCE:
-        raise MechanismError(f"{what} is no pose: its last row must be 0 0 0 1")
+        raise MechanismError(f"{label} is no pose: its last row must be 0 0 0 1")
     return array[..., :3, :3], array[..., :3, 3]
 
 

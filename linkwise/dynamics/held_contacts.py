@@ -66,7 +66,7 @@ def hold_contacts(mech: Mechanism, q: ByJoint | None = None, within: float | Non
             f"{gaps.min(initial=np.inf):.3g} m; within={widest:g} is what counts as touching; frames that you "
             "name are held by lw.contact.hold_frames"
         )
-    loops = [loop for sides, places in groups.items() for loop in _loops(mech, at, sides, np.array(places))]
+    loops = [loop for sides, positions in groups.items() for loop in _loops(mech, at, sides, np.array(positions))]
     kept = tuple(pair for pair in mech.contact_pairs if pair.name not in held)
     return replace(mech, contact_pairs=kept).with_loops(*loops)
 
@@ -103,12 +103,12 @@ def hold_frames(
     return holding(mech, loops, annotations=with_initial(mech, at))
 
 
-def _one_configuration(what: str, mech: Mechanism, q: ByJoint | None) -> np.ndarray:
+def _one_configuration(label: str, mech: Mechanism, q: ByJoint | None) -> np.ndarray:
     require_mechanism(mech)
-    given = mech.initial if q is None else state_by_joint(mech, {"q": q})["q"]
-    (at,) = checked_arrays(mech, q=given)
+    configuration = mech.initial if q is None else state_by_joint(mech, {"q": q})["q"]
+    (at,) = checked_arrays(mech, q=configuration)
     if at.ndim > 1:
-        raise MechanismError(f"{what} takes one configuration ({mech.nq},), got shape {at.shape}")
+        raise MechanismError(f"{label} takes one configuration ({mech.nq},), got shape {at.shape}")
     return at
 
 
@@ -136,7 +136,7 @@ def _refuse_wheels(mech: Mechanism, q: np.ndarray, shapes: list[Shape], point: n
 
 
 def _rolls(shape: Shape, joint: Joint, rotation: np.ndarray, centre: np.ndarray, arm: np.ndarray) -> bool:
-    """Whether a joint turns a round shape about its own axis, which does not lead through the point that touches.
+    """Whether a joint rotates a round shape about an axis that misses the contact point.
 
     rotation, centre   of the shape, in the frame of the link, at whose origin the joint is
     arm                from the centre to the point that touches, in the same axes
@@ -153,13 +153,13 @@ def _rolls(shape: Shape, joint: Joint, rotation: np.ndarray, centre: np.ndarray,
         return False
     if turns_in_any_direction and shape.kind in ("sphere", "ellipsoid"):
         return True
-    own = {"sphere": axis[:, None], "ellipsoid": rotation}.get(shape.kind, rotation[:, 2:])
-    along = bool(np.abs(axis @ own).max() > ALONG)
+    axes = {"sphere": axis[:, None], "ellipsoid": rotation}.get(shape.kind, rotation[:, 2:])
+    along = bool(np.abs(axis @ axes).max() > ALONG)
     return along and bool(np.linalg.norm(np.cross(axis, arm)) > ON_THE_SIDE * shape.size[0])
 
 
 def _loops(mech: Mechanism, q: np.ndarray, sides: tuple[str, str], points: np.ndarray) -> Iterator[Loop]:
-    """What holds one link to another, or to the ground, at some points of the world."""
+    """Loops that hold one link to another, or to the ground, at given world points."""
     poses = [np.eye(4) if side == "ground" else frame_pose(mech, q, side) for side in sides]
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     flat = len(points) > 2 and spread[1] > FLAT * spread[0]

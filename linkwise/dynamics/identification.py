@@ -1,4 +1,4 @@
-"""Inertial parameters: what a mechanism's torques tell about its masses.
+"""Inertial parameters: regressors, and the combinations of masses that torques determine.
 
 The ten parameters of a link are those of the link with everything welded to it, about the origin of its frame and along
 its axes, in the order [m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz] (mx is mass times the x coordinate of its centre);
@@ -64,19 +64,18 @@ def inertial_parameters(mech: Mechanism) -> Float64Array:
 
 
 def rotor_inertias(mech: Mechanism) -> Float64Array:
-    """(nv,): the armature that each coordinate of v moves; that of a mimic joint counts with the mimicked joint's,
-    times the ratio squared."""
+    """(nv,): armature by coordinate of v; that of a mimic joint is added to its leader's, times the ratio squared."""
     require_mechanism(mech)
     total = np.zeros(mech.nv)
     for body in mech.bodies:
-        own = mech.coordinates.place(body.joint)
-        total[own.v_index] += np.array(body.armature) * own.ratio**2
+        entry = mech.coordinates.place(body.joint)
+        total[entry.v_index] += np.array(body.armature) * entry.ratio**2
     return total
 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """Combinations of inertial parameters that torques can tell apart, as few as there are.
+    """Base parameters: the minimal set of combinations of inertial parameters that torques depend on.
 
     columns           (r,) the parameters that the combinations are named after, ascending
     grouping          (r, 10 n_links): ``grouping @ inertial_parameters`` are their values; the identity in ``columns``
@@ -100,9 +99,9 @@ class BaseParameters:
     def __str__(self) -> str:
         """One combination per line, as a weighted sum."""
         lines = []
-        for own, row in zip(self.columns, self.grouping, strict=True):
-            others = [k for k in np.flatnonzero(row) if k != own]
-            terms = [self.parameter_names[own], *(f"{row[k]:+.6g} {self.parameter_names[k]}" for k in others)]
+        for column, row in zip(self.columns, self.grouping, strict=True):
+            others = [k for k in np.flatnonzero(row) if k != column]
+            terms = [self.parameter_names[column], *(f"{row[k]:+.6g} {self.parameter_names[k]}" for k in others)]
             lines.append(" ".join(terms))
         return "\n".join(lines)
 
@@ -180,8 +179,7 @@ def _constrained_motions(
 
 
 def _configurations(mech: Mechanism, start: Float64Array, rng: np.random.Generator, count: int) -> Float64Array:
-    """(count, nq): configurations on the branch of ``start`` whose loops are closed: reached from there by small steps
-    in random directions, up to where a loop cannot be closed any more."""
+    """(count, nq): assembled configurations on the branch of ``start``, reached by small steps in random directions."""
     equations = loop_equations(mech)
     columns = equations.sizes.columns
     q = np.tile(start, (count, 1))
@@ -199,8 +197,9 @@ def _configurations(mech: Mechanism, start: Float64Array, rng: np.random.Generat
 
 
 def _independent(units: np.ndarray) -> list[int]:
-    """The columns kept, ascending: link by link, the next one in order whose unexplained part is not much smaller than
-    the largest of that link, for the sake of round-off."""
+    """Indices of the kept columns, ascending: link by link, the next one whose unexplained part is not much smaller
+    than the largest of that link.
+    """
     basis = np.zeros((len(units), 0))
     kept = []
     for start in range(0, units.shape[1], PER_LINK):

@@ -28,7 +28,7 @@ from ..constraints.decomposition import times
 from ..constraints.equations import warn_if_open
 from ..constraints.masks import loop_mask, row_mask
 from ..constraints.redundancy import closable_error
-from ..constraints.solver import all_by_kernel
+from ..constraints.solver import solve
 from ..mechanics.algorithms import momenta as forms
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.recursions.fixed_axes import rotates_in_a_plane
@@ -65,7 +65,7 @@ def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | 
     q, p = checked_arrays(mech, q=q, p=p)
     mask = loop_mask(mech, active, q=q, p=p)
     warn_if_open(mech, closable_error(mech, q), mask)
-    return all_by_kernel(mech, "momentum_velocities", (q, p), partial(_velocities, mech), mask)[0]
+    return solve(mech, "momentum_velocities", (q, p), partial(_velocities, mech), mask)
 
 
 def motion(
@@ -90,7 +90,7 @@ def motion(
     q, p, tau = checked_arrays(mech, wrenches, q=q, p=p, tau=tau)
     mask = loop_mask(mech, active, q=q, p=p, tau=tau)
     warn_if_open(mech, closable_error(mech, q), mask)
-    changes, v = all_by_kernel(mech, "momentum_motion", (q, p, tau), partial(_motion, mech), mask, wrenches)
+    changes, v = solve(mech, "momentum_motion", (q, p, tau), partial(_motion, mech), mask, wrenches)
     return changes, v
 
 
@@ -100,11 +100,11 @@ register(motion, ArrayFunction("momentum_motion"))
 
 def _velocities(
     mech: Mechanism, q: Float64Array, p: Float64Array, active: Float64Array | None, _: Any = None
-) -> tuple[Float64Array]:
+) -> Float64Array:
     """The momenta and the drives as forces and accelerations at rest."""
     at = terms(mech, q, np.zeros(mech.nv), active=active)
     rates = mech.constraints.drive_rates if active is None else mech.constraints.drive_rates * row_mask(mech, active)
-    return (null_space_accelerations(mech, at, p, -np.broadcast_to(rates, at.bias.shape)),)
+    return null_space_accelerations(mech, at, p, -np.broadcast_to(rates, at.bias.shape))
 
 
 def _motion(
@@ -116,7 +116,7 @@ def _motion(
     wrenches: Float64Array | None,
 ) -> tuple[Float64Array, Float64Array]:
     """dp/dt = M a + dM/dt v, and v."""
-    (v,) = _velocities(mech, q, p, active)
+    v = _velocities(mech, q, p, active)
     a = motion_under(mech, q, v, tau, wrenches=wrenches, active=active)[1]
     skew = coriolis_matrix(mech, q, v)
     return times(mass_matrix(mech, q), a) + times(skew + np.swapaxes(skew, -1, -2), v), v

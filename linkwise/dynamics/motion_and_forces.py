@@ -16,9 +16,7 @@ from ..constraints import accelerations as constrained_dynamics
 from ..constraints import derivatives as constrained_derivatives
 from ..constraints import inverse as constrained_inverse
 from ..constraints import reactions
-from ..constraints.force_units import velocity_units
 from ..constraints.inverse_derivatives import derivatives_of_inverse_dynamics
-from ..constraints.masks import by_mask
 from ..constraints.variations import state_of
 from ..mechanism import Mechanism, MechanismError
 from .force_elements import NONE, applied
@@ -147,14 +145,12 @@ def forward_dynamics_derivatives(
     ctrl: Any = None,
     activation: Any = None,
 ) -> Three:
-    if active is not None:
-        state, each = {"q": q, "v": v, "tau": tau}, _driving(mech, forces, ctrl, activation)
-        return by_mask(forward_dynamics_derivatives, mech, active, state, wrenches, each, forces=forces)
     elements = applied(mech, forces, ctrl, activation)
-    if mech.loops and elements is None:
+    if mech.loops and elements is active is None:
         return constrained_derivatives.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
-    if mech.loops:
-        return constrained_derivatives.derivatives_at(state_of(mech, q, v, tau, wrenches, None, elements=elements))
+    if mech.loops or active is not None:
+        at = state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active)
+        return constrained_derivatives.derivatives_at(at)
     if elements is None:
         return _three(_of_tree(mech, "forward_dynamics_derivatives", {"q": q, "v": v, "tau": tau}, wrenches))
     q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
@@ -175,15 +171,10 @@ def inverse_dynamics_derivatives(
     forces: Any = NONE,
     ctrl: Any = None,
     activation: Any = None,
-    units: Float64Array | None = None,
 ) -> Three:
-    if active is not None:
-        state, shared = {"q": q, "v": v, "a": a}, {"actuated": actuated, "units": velocity_units(mech)}
-        each = _driving(mech, forces, ctrl, activation)
-        return by_mask(inverse_dynamics_derivatives, mech, active, state, wrenches, each, forces=forces, **shared)
     elements = applied(mech, forces, ctrl, activation)
-    if mech.loops or actuated is not None:
-        return derivatives_of_inverse_dynamics(mech, q, v, a, wrenches, actuated, elements, units)
+    if mech.loops or actuated is not None or active is not None:
+        return derivatives_of_inverse_dynamics(mech, q, v, a, wrenches, actuated, elements, active)
     if elements is None:
         return _three(_of_tree(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
     q, v, a = _arrays(mech, q=q, v=v, a=a)
@@ -203,13 +194,6 @@ def with_second_derivatives_of_forces(
     bends, n = elements.second_derivatives(q, v), mech.nv
     d_qq, d_vv, d_qv, d_aq = second
     return d_qq - bends[..., :n, :n], d_vv - bends[..., n:, n:], d_qv - bends[..., :n, n:], d_aq
-
-
-def _driving(mech: Mechanism, forces: Any, ctrl: Any, activation: Any) -> dict[str, np.ndarray]:
-    """Control inputs and activations of the force elements that act, as arrays by name."""
-    elements = applied(mech, forces, ctrl, activation)
-    numbers = {} if elements is None else {"ctrl": elements.ctrl, "activation": elements.activation}
-    return {name: x for name, x in numbers.items() if x.shape[-1]}
 
 
 def _arrays(mech: Mechanism, **given: Any) -> list[Float64Array]:

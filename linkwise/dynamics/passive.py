@@ -44,7 +44,8 @@ class Passive:
     @classmethod
     def springs(cls, stiffness: Mapping[str, Any], rest: Mapping[str, Any] | None = None) -> Passive:
         """Springs of ``stiffness`` (joint -> number, or one per degree of freedom) about ``rest`` (joint ->
-        coordinates; where a joint is not named, the place in which its two sides coincide)."""
+        coordinates, by default neutral).
+        """
         rest = _per_joint("rest", rest or {}, stiffness)
         return cls(tuple(Spring(joint, value, rest.get(joint)) for joint, value in stiffness.items()))
 
@@ -138,7 +139,7 @@ class Passive:
     # -- what they do -------------------------------------------------------------------------------------------
 
     def on(self, mech: Mechanism) -> Resolved:
-        """The same on one mechanism's coordinates, for many calls; joints and numbers are checked here."""
+        """The elements bound to one mechanism, with joints and numbers checked, for many calls."""
         return Resolved(mech, Acting(self.elements))
 
     def forces(self, mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
@@ -167,8 +168,8 @@ class Passive:
     def from_data(cls, data: Sequence[Mapping[str, Any]]) -> Passive:
         """The inverse of ``to_data``."""
         elements: list[Element | Strut] = []
-        for one in data:
-            values = dict(one)
+        for entry in data:
+            values = dict(entry)
             kind = values.pop("kind", None)
             if kind not in KINDS:
                 raise MechanismError(f"unknown passive element {kind!r}: " + checks.did_you_mean(kind, KINDS))
@@ -178,8 +179,7 @@ class Passive:
 
 
 def _hashable(element: Element | Strut) -> Element | Strut:
-    """The element, its numbers checked, with sequences of them as tuples: elements are compared and looked up by
-    value."""
+    """The element with checked numbers and sequences as tuples, so that elements compare by value."""
     if isinstance(element, Strut):  # which does so itself
         return element
     if not isinstance(element, Element):
@@ -194,10 +194,10 @@ def _hashable(element: Element | Strut) -> Element | Strut:
     return element
 
 
-def _per_joint(what: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:
+def _per_joint(label: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:
     for joint in values:
         if joint not in known:
             raise MechanismError(
-                f"{what} names joint {joint!r}, which has no spring: " + checks.did_you_mean(joint, known)
+                f"{label} names joint {joint!r}, which has no spring: " + checks.did_you_mean(joint, known)
             )
     return values

@@ -1,4 +1,4 @@
-"""Inertial parameters that rigid bodies have, nearest to ones that were identified.
+"""Physically consistent inertial parameters nearest to identified ones.
 
 Ten numbers are those of some distribution of mass where the pseudo-inertia [[S, m c], [m c*, m]] of the link, S its
 second moments about the origin of its frame, is positive definite (Wensing, Kim and Slotine, IEEE Robotics and
@@ -37,18 +37,18 @@ def physical_parameters(
     """
     require_mechanism(mech)
     size = PER_LINK * mech.n_links
-    given = real_numbers("parameters", parameters)
+    measured = real_numbers("parameters", parameters)
     seen = np.zeros((0, size)) if matrix is None else real_numbers("matrix", matrix)
-    fits = given.shape == (size,) and seen.shape[-1:] == (size,)
-    if not (fits and np.isfinite(given).all() and np.isfinite(seen).all()):
+    fits = measured.shape == (size,) and seen.shape[-1:] == (size,)
+    if not (fits and np.isfinite(measured).all() and np.isfinite(seen).all()):
         raise MechanismError(
             f"parameters and the rows of matrix must be {size} finite numbers, ten for each link of mechanism "
-            f"{mech.name!r}, got shapes {given.shape} and {seen.shape}"
+            f"{mech.name!r}, got shapes {measured.shape} and {seen.shape}"
         )
     if not 0.0 < nearness < np.inf:
         raise ValueError(f"nearness must be a positive number, got {nearness!r}")
     to_matrices = _scaled_pseudo_inertias(mech)
-    start = to_matrices @ given
+    start = to_matrices @ measured
     back = np.linalg.inv(to_matrices)
     rows = seen.reshape(-1, size) @ back if matrix is not None else np.eye(size)
     rows = np.concatenate([rows, np.sqrt(nearness) * np.eye(size)])
@@ -56,30 +56,29 @@ def physical_parameters(
 
 
 def _scaled_pseudo_inertias(mech: Mechanism) -> np.ndarray:
-    """(10 n, 10 n): from parameters to the pseudo-inertias of all links, in units of their mass and extent, by the
-    coordinates in which the scalar product of symmetric matrices is that of vectors."""
-    own = inertial_parameters(mech).reshape(-1, PER_LINK)
-    usual = own[:, 0].mean() or scales(mech).mass
-    whole = np.zeros((PER_LINK * mech.n_links,) * 2)
-    for k, (ten, body) in enumerate(zip(own, mech.bodies, strict=True)):
+    """(10 n, 10 n): maps parameters to orthonormal coordinates of all pseudo-inertias, in units of mass and extent."""
+    nominal = inertial_parameters(mech).reshape(-1, PER_LINK)
+    usual = nominal[:, 0].mean() or scales(mech).mass
+    hessian = np.zeros((PER_LINK * mech.n_links,) * 2)
+    for k, (ten, body) in enumerate(zip(nominal, mech.bodies, strict=True)):
         mass = body.mass if body.mass > 0.0 else usual
         extent = np.sqrt(max(np.trace(_pseudo_inertia(ten)[:3, :3]), 0.0) / mass) or scales(mech).length
         scale = np.array([1.0 / extent] * 3 + [1.0]) / np.sqrt(mass)
         columns = [_coordinates(np.outer(scale, scale) * _pseudo_inertia(unit)) for unit in np.eye(PER_LINK)]
-        place = slice(PER_LINK * k, PER_LINK * (k + 1))
-        whole[place, place] = np.array(columns).T
-    return whole
+        block = slice(PER_LINK * k, PER_LINK * (k + 1))
+        hessian[block, block] = np.array(columns).T
+    return hessian
 
 
 def _pseudo_inertia(ten: np.ndarray) -> np.ndarray:
-    """(4, 4) of a link's ten numbers."""
+    """(4, 4): pseudo-inertia of a link's ten parameters."""
     mass, *first, xx, xy, yy, xz, yz, zz = ten
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    found = np.empty((4, 4))
-    found[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    found[:3, 3] = found[3, :3] = first
-    found[3, 3] = mass
-    return found
+    matrix = np.empty((4, 4))
+    matrix[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    matrix[:3, 3] = matrix[3, :3] = first
+    matrix[3, 3] = mass
+    return matrix
 
 
 _UPPER = np.triu_indices(4)
@@ -89,12 +88,12 @@ _UNITS[(range(PER_LINK), *_UPPER)] = _UNITS[(range(PER_LINK), *_UPPER[::-1])] = 
 
 
 def _coordinates(symmetric: np.ndarray) -> np.ndarray:
-    """(..., 10) of (..., 4, 4)."""
+    """(..., 10): orthonormal coordinates of symmetric matrices (..., 4, 4)."""
     return np.einsum("...ij,kij->...k", symmetric, _UNITS)
 
 
 def _matrices(x: np.ndarray) -> np.ndarray:
-    """(n, 4, 4) of the coordinates of n of them, one after the other."""
+    """(n, 4, 4): symmetric matrices of concatenated coordinates."""
     return np.einsum("nk,kij->nij", x.reshape(-1, PER_LINK), _UNITS)
 
 
@@ -125,7 +124,7 @@ def _nearest(start: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _height(x: np.ndarray, start: np.ndarray, rows: np.ndarray, weight: float) -> float:
-    """What is minimized with the barrier: infinite outside of it."""
+    """The objective with barrier; infinite outside the domain."""
     values = np.linalg.eigvalsh(_matrices(x)) - LEAST
     if not values.min() > 0.0:
         return np.inf
@@ -137,6 +136,6 @@ def _barrier_derivatives(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     inverses = np.linalg.inv(_matrices(x) - LEAST * np.eye(4))
     second = np.zeros((len(x), len(x)))
     for k, inverse in enumerate(inverses):
-        place = slice(PER_LINK * k, PER_LINK * (k + 1))
-        second[place, place] = np.einsum("aij,bji->ab", inverse @ _UNITS, inverse @ _UNITS)
+        block = slice(PER_LINK * k, PER_LINK * (k + 1))
+        second[block, block] = np.einsum("aij,bji->ab", inverse @ _UNITS, inverse @ _UNITS)
     return -_coordinates(inverses).reshape(-1), second

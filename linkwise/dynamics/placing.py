@@ -59,7 +59,7 @@ def place_on_ground(mech: Mechanism, q: ByJoint | None = None) -> Float64Array:
 
 
 def _up(mech: Mechanism) -> np.ndarray:
-    """(3,): against gravity, or along the first plane of the ground where there is none."""
+    """(3,): opposite to gravity; without gravity the normal of the first ground plane."""
     gravity = np.asarray(mech.gravity, float)
     size = float(np.linalg.norm(gravity))
     if size > 0.0:
@@ -82,17 +82,17 @@ def _groups(mech: Mechanism) -> dict[Group, list[int]]:
     group = {root: {root} for root in roots}
     for loop in mech.loops:
         tied = [roots[mech.frame(name).body] for name in _ends(loop) if mech.frame(name).body >= 0]
-        for one, other in zip(tied, tied[1:], strict=False):
-            if group[one] is not group[other]:
-                group[one] |= group[other]
-                group |= dict.fromkeys(group[other], group[one])
-    found: dict[Group, list[int]] = {}
+        for first, other in zip(tied, tied[1:], strict=False):
+            if group[first] is not group[other]:
+                group[first] |= group[other]
+                group |= dict.fromkeys(group[other], group[first])
+    groups: dict[Group, list[int]] = {}
     for k, pair in enumerate(mech.contact.parts):
         carriers = [mech.contact.shape(name).placed(mech)[0] for name in pair.shapes]
         if min(carriers) < 0 and mech.forces.acts("contact", pair.name):
-            own = group[roots[max(carriers)]]
-            found.setdefault(tuple(i for i, root in enumerate(roots) if root in own), []).append(k)
-    return found
+            carrier_group = group[roots[max(carriers)]]
+            groups.setdefault(tuple(i for i, root in enumerate(roots) if root in carrier_group), []).append(k)
+    return groups
 
 
 def _ends(loop: object) -> Sequence[str]:
@@ -101,8 +101,9 @@ def _ends(loop: object) -> Sequence[str]:
 
 
 def _lift_velocities(mech: Mechanism, q: np.ndarray, group: Group, up: np.ndarray) -> np.ndarray | None:
-    """(n, nv): velocities by which all bodies of a group move along ``up`` at unit speed without turning; None where
-    there are none, or where a loop ties a body to the ground."""
+    """(n, nv): velocities that move all bodies of a group along ``up`` at unit speed without rotation; None if there
+    are none, or if a loop ties a body to the ground.
+    """
     for loop in mech.loops:
         tied = {mech.frame(name).body for name in _ends(loop)}
         if -1 in tied and tied & {*group}:
@@ -114,15 +115,15 @@ def _lift_velocities(mech: Mechanism, q: np.ndarray, group: Group, up: np.ndarra
         columns = [k for i in path for k in range(mech.nv)[mech.v_index(mech.bodies[i].joint)]]
         straight = [k for k in columns if not jacobians[:, :3, k].any()]
         moves = jacobians[:, 3:, straight]
-        own = np.linalg.pinv(moves) @ up
-        if np.abs((moves @ own[..., None])[..., 0] - up).max(initial=0.0) > TRANSLATES:
+        solution = np.linalg.pinv(moves) @ up
+        if np.abs((moves @ solution[..., None])[..., 0] - up).max(initial=0.0) > TRANSLATES:
             return None
-        lifts[:, straight] = own
+        lifts[:, straight] = solution
     return lifts
 
 
 def _path_to_a_body(mech: Mechanism, root: int) -> list[int]:
-    """The bodies from a root to the first that has a mass or a shape: those before are joints in one place."""
+    """Bodies from a root to the first with a mass or shape; those before stand for joints at one point."""
     carrying = {shape.placed(mech)[0] for shape in mech.shapes} | {i for i, b in enumerate(mech.bodies) if b.mass > 0.0}
     path = [root]
     while path[-1] not in carrying:

@@ -14,17 +14,16 @@ ROUNDING = 1e-9  # rad, or of the mechanism's length
 
 
 def beyond_limits(mech: Mechanism, q: np.ndarray, counts: Callable[[Body], bool] = lambda body: True) -> str:
-    """The joints that configurations (n, nq) take beyond their limits, of those that count, and how far; empty if there
-    are none."""
+    """Joints whose limits the configurations (n, nq) exceed, among those selected, and by how much; empty if none."""
     beyond = []
     for body in filter(counts, mech.bodies):
-        own, limits = mech.coordinates.place(body.joint).positions(q), body.limits
-        over = np.maximum(np.asarray(limits.lower) - own, own - np.asarray(limits.upper))
+        coordinates, limits = mech.coordinates.place(body.joint).positions(q), body.limits
+        over = np.maximum(np.asarray(limits.lower) - coordinates, coordinates - np.asarray(limits.upper))
         over = over / scales(mech).of_kind(body.kind, "q")
         if over.size and over.max() > ROUNDING:
             row, k = np.unravel_index(int(np.argmax(over)), over.shape)
             beyond.append(
-                f"{body.joint!r} to {own[row, k]:.4g}, outside {limits.lower[k]:.4g} .. {limits.upper[k]:.4g}"
+                f"{body.joint!r} to {coordinates[row, k]:.4g}, outside {limits.lower[k]:.4g} .. {limits.upper[k]:.4g}"
             )
     more = f" and {len(beyond) - MOST_NAMES} more" if len(beyond) > MOST_NAMES else ""
     return ", ".join(beyond[:MOST_NAMES]) + more

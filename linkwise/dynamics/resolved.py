@@ -1,4 +1,4 @@
-"""Force laws as functions of arrays: joint forces, their derivatives and the energy of what acts on a mechanism.
+"""Force laws as functions of arrays: joint forces, their derivatives, and energy.
 
 Forces are those on the coordinates of v, as ``tau`` is, wherever a law pushes (``mechanics/elements/law.py``).
 """
@@ -31,8 +31,9 @@ LAW = "it is written element by element, as a law (mechanics/elements)"
 
 
 class ForceDerivatives(NamedTuple):
-    """Of joint forces (nv) and rates of activations (n_activation) one below the other: (nv + n_activation, ...) along
-    tangent directions of q, by v, by ctrl and by the activations."""
+    """Derivatives of stacked joint forces (nv) and activation rates (n_activation): (nv + n_activation, ...) along
+    tangent directions of q, by v, by ctrl and by activations.
+    """
 
     by_q: np.ndarray
     by_v: np.ndarray
@@ -56,8 +57,9 @@ class _Laws(NamedTuple):
 def resolved(
     mech: Mechanism, passive: Any = None, explicit_step: float | None = None, implicit_step: float | None = None
 ) -> Resolved | None:
-    """What acts on a mechanism by itself, None if nothing does; ``passive`` (``lw.forces.Passive``) in place of the
-    springs, damping, friction and limits of its joints; ``explicit_step``, ``implicit_step``: as ``acting_on``."""
+    """The mechanism's force laws, None if there are none. ``passive`` replaces springs, damping, friction and limits
+    of its joints; ``explicit_step`` and ``implicit_step`` as in ``acting_on``.
+    """
     require_mechanism(mech)
     if passive is not None:
         acting = Acting((*passive.elements, *record_laws(mech, explicit_step, implicit_step)))
@@ -71,7 +73,7 @@ def resolved(
 
 
 def no_controls(mech: Mechanism, name: str) -> str:
-    """What to say where control inputs or activations are given that nothing takes."""
+    """Message for control inputs or activations that no actuator takes."""
     if name == "ctrl":
         return (
             f"ctrl is given, but no actuator of mechanism {mech.name!r} acts: give joint forces as tau, or add "
@@ -103,11 +105,11 @@ class Resolved:
         self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(..., nv) and (..., n_activation)."""
-        found, n = self._evaluated("forces", (q, v, ctrl, activation)), self.mech.nv
-        return found[..., :n], found[..., n:]
+        values, n = self._evaluated("forces", (q, v, ctrl, activation)), self.mech.nv
+        return values[..., :n], values[..., n:]
 
     def wrenches(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
-        """(..., n_links, 6): of laws that act on links, in link frames; their part in ``forces`` is through them."""
+        """(..., n_links, 6): wrenches of laws that act on links, in link frames; ``forces`` includes them."""
         if not self.acting.laws:
             return np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.mech.n_links, 6))
         return self._evaluated("wrenches", (q, v, ctrl, activation))
@@ -116,8 +118,8 @@ class Resolved:
         self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(..., nv, nv) each: of the forces along tangent directions of q, and by v."""
-        found, n = self.all_derivatives(q, v, ctrl, activation), self.mech.nv
-        return found.by_q[..., :n, :], found.by_v[..., :n, :]
+        slopes, n = self.all_derivatives(q, v, ctrl, activation), self.mech.nv
+        return slopes.by_q[..., :n, :], slopes.by_v[..., :n, :]
 
     def wrench_derivatives(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
         """(..., n_links, 6, 2 nv): of the wrenches, along tangent directions of q, and by v."""
@@ -137,10 +139,10 @@ class Resolved:
     def all_derivatives(
         self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
     ) -> ForceDerivatives:
-        """Of forces and rates by all that they depend on."""
-        whole, n = self._evaluated("derivatives", (q, v, ctrl, activation)), self.mech.nv
+        """Derivatives of forces and activation rates by all their arguments."""
+        slopes, n = self._evaluated("derivatives", (q, v, ctrl, activation)), self.mech.nv
         ends = np.cumsum([n, n, self.n_ctrl])
-        return ForceDerivatives(*np.split(whole, ends, axis=-1))
+        return ForceDerivatives(*np.split(slopes, ends, axis=-1))
 
     def energy(self, q: np.ndarray) -> np.ndarray:
         """(...): potential energy of what has one."""
@@ -150,7 +152,7 @@ class Resolved:
 
     # -- kernels ------------------------------------------------------------------------------------------------
 
-    def _evaluated(self, what: str, given: tuple[Any, ...]) -> np.ndarray:
+    def _evaluated(self, label: str, given: tuple[Any, ...]) -> np.ndarray:
         sizes = {"ctrl": self.n_ctrl, "activation": self.n_activation}
         arrays = [
             np.zeros(sizes[name]) if x is None else x
@@ -159,19 +161,19 @@ class Resolved:
         ]
         if not self.acting.laws:
             shape = (*np.broadcast_shapes(*(x.shape[:-1] for x in arrays)), self.mech.nv)
-            return np.zeros(shape if what == "forces" else (*shape, 2 * self.mech.nv))
+            return np.zeros(shape if label == "forces" else (*shape, 2 * self.mech.nv))
         numbers = [self._numbers] if self._numbers.size else []
         with np.errstate(divide="ignore", invalid="ignore"):  # of points that coincide, which are refused below
-            found = self._kernel(what)(*arrays, *numbers)
-        if self._struts and not np.isfinite(found).all():
+            values = self._kernel(label)(*arrays, *numbers)
+        if self._struts and not np.isfinite(values).all():
             self._refuse_coinciding(arrays[0])
-        return found
+        return values
 
-    def _kernel(self, what: str) -> Any:
-        """What variants of the mechanism share under the structure of the laws, numbers of elements being inputs."""
-        if what not in self._kernels:
-            self._kernels[what] = self._found_kernel(_Request(what, self._structure, self.acting))
-        return self._kernels[what]
+    def _kernel(self, label: str) -> Any:
+        """The kernel shared by variants with this structure of laws; parameters of elements are inputs."""
+        if label not in self._kernels:
+            self._kernels[label] = self._found_kernel(_Request(label, self._structure, self.acting))
+        return self._kernels[label]
 
     def _found_kernel(self, request: _Request) -> Any:
         if any(law.looks_at_gravity for law in self.acting.laws):
@@ -223,11 +225,11 @@ class _Request:
         inputs = tuple(name for name in names if name not in sizes or sizes[name][0])
 
         def run(tree: Tree, *arrays: Any) -> Any:
-            given: dict[str, Sequence[Scalar]] = dict(zip(inputs, arrays, strict=True))
-            numbers = given.get(NUMBERS)
+            named: dict[str, Sequence[Scalar]] = dict(zip(inputs, arrays, strict=True))
+            numbers = named.get(NUMBERS)
             if self.what == "energy":
-                return acting.energy(tree, given["q"], numbers)
-            state = given["q"], given["v"], given.get("ctrl", ()), given.get("activation", ()), numbers
+                return acting.energy(tree, named["q"], numbers)
+            state = named["q"], named["v"], named.get("ctrl", ()), named.get("activation", ()), numbers
             if name == "wrenches":
                 return acting.forces(tree, *state).wrenches or [[0.0] * 6] * mech.n_links
             return acting.joint_forces(tree, *state)

@@ -14,11 +14,11 @@ from ..compiler.registry import compile_instead
 from ..compiler.store import float64_function
 from ..constraints.accelerations import terms
 from ..constraints.assembly import project
-from ..constraints.derivatives import compiled_dofs, derivatives_at
+from ..constraints.derivatives import derivatives_at
 from ..constraints.force_derivatives import moving_forces
-from ..constraints.masks import loop_mask, mechanism_holding
+from ..constraints.masks import mechanism_holding
 from ..constraints.sizes import sizes
-from ..constraints.solver import RELIABLE, completed
+from ..constraints.solver import RELIABLE, completed, serves
 from ..constraints.variations import State, applied_force, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
 from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
@@ -68,27 +68,8 @@ def forward_dynamics_second_derivatives(
     where positions are singular, loops open or velocities inconsistent.
     """
     elements = applied(mech, forces, ctrl, activation)
-    at = state_of(mech, q, v, tau, None, None, elements=elements)
-    direction = None if along is None else _direction(at, along)
-    mask = loop_mask(mech, active, q=at.q, v=at.v, tau=at.tau)
-    if mask is None:
-        return _second_derivatives(at, direction)
-    others = [mask.shape[:-1]] if direction is None else [mask.shape[:-1], direction.shape[:-1]]
-    batch = np.broadcast_shapes(at.batch, *others)
-    q, v, tau, mask = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (at.q, at.v, at.tau, mask))
-    direction = None if direction is None else np.broadcast_to(direction, (*batch, direction.shape[-1]))
-    core = (mech.nv,) * (3 if direction is None else 2)
-    results = tuple(np.empty((*batch, *core)) for _ in range(4 if direction is None else 3))
-    for held in np.unique(mask.reshape(-1, mask.shape[-1]), axis=0):
-        states = (mask == held).all(axis=-1)
-        part = State(mechanism_holding(mech, held), q[states], v[states], tau[states], None, None)
-        if elements is not None:
-            numbers = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (elements.ctrl, elements.activation))
-            part = part._replace(passive=elements.driven_by(*(x[states] for x in numbers)))
-        steps = None if direction is None else direction[states]
-        for result, values in zip(results, _second_derivatives(part, steps), strict=True):
-            result[states] = values
-    return results
+    at = state_of(mech, q, v, tau, None, None, elements=elements, active=active)
+    return _second_derivatives(at, None if along is None else _direction(at, along))
 
 
 def _second_derivatives(at: State, direction: Float64Array | None) -> Arrays:
@@ -102,7 +83,8 @@ def _second_derivatives(at: State, direction: Float64Array | None) -> Arrays:
     moved = np.concatenate([moved, unit], axis=-2)
     if direction is not None:
         return _products(at, (moved @ direction[..., None])[..., 0])
-    each = at._replace(q=at.q[..., None, :], v=at.v[..., None, :], tau=at.tau[..., None, :])
+    mask = None if at.active is None else at.active[..., None, :]
+    each = at._replace(q=at.q[..., None, :], v=at.v[..., None, :], tau=at.tau[..., None, :], active=mask)
     if at.passive is not None:
         each = each._replace(passive=at.passive.driven_by(*(x[..., None, :] for x in _inputs(at))))
     by_q, by_v, by_tau = _products(each, np.swapaxes(moved, -1, -2))  # (..., 3 nv, nv, nv): a direction each
@@ -166,18 +148,19 @@ def _products(at: State, steps: Float64Array) -> Arrays:
     n, batch = at.mech.nv, np.broadcast_shapes(at.batch, steps.shape[:-1])
     results: Arrays = tuple(np.empty((*batch, n, n)) for _ in range(3))
     poor = np.ones(batch, dtype=bool)
-    if at.passive is None and compiled_dofs(at.mech):
-        consistency = float64_function(at.mech, CONSTRAINED)(at.q, at.v, at.tau)[-1]
-        directions = np.split(steps, 3, axis=-1)
-        results = tuple(float64_function(at.mech, _products_by_all)(at.q, at.v, at.tau, *directions)[:3])
+    if at.passive is None and serves(at.mech, CONSTRAINED, at.active is None):
+        given, ports = ([], ()) if at.active is None else ([at.active], (("ports", ("active",)),))
+        consistency = float64_function(at.mech, (CONSTRAINED, *ports))(at.q, at.v, at.tau, *given)[-1]
+        products = float64_function(at.mech, _products_by_all if at.active is None else _products_under_mask)
+        results = tuple(products(at.q, at.v, at.tau, *given, *np.split(steps, 3, axis=-1))[:3])
         poor = np.broadcast_to(~(np.asarray(consistency) > RELIABLE), batch)
     if poor.any():
 
-        def differences(q: Any, v: Any, tau: Any, steps: Any, *driving: Any) -> Arrays:
+        def differences(q: Any, v: Any, tau: Any, steps: Any, active: Any, *driving: Any) -> Arrays:
             elements = None if at.passive is None else at.passive.driven_by(*driving[:-1])
-            return _differences(State(at.mech, q, v, tau, None, elements), steps)
+            return _differences(State(at.mech, q, v, tau, None, elements, active), steps)
 
-        completed(results, poor, differences, at.q, at.v, at.tau, steps, *_inputs(at))
+        completed(results, poor, differences, at.q, at.v, at.tau, steps, at.active, *_inputs(at))
     return results
 
 
@@ -189,7 +172,7 @@ def _inputs(at: State) -> tuple[np.ndarray, ...]:
 def _differences(at: State, steps: Float64Array) -> Arrays:
     """Changes of the three matrices along ``steps`` (..., 3 nv), by central differences of order six."""
     mech = at.mech
-    refuse_open(at, terms(mech, at.q, at.v))
+    refuse_open(at, terms(mech, at.q, at.v, active=at.active))
     step, change, push = np.split(steps, 3, axis=-1)
     own = sizes(mech)
     unit = own.columns
@@ -201,7 +184,7 @@ def _differences(at: State, steps: Float64Array) -> Arrays:
 
     def first(offset: float) -> Float64Array:
         q, v = integrate(mech, at.q, offset * s * step, 1.0), at.v + offset * s * change
-        q, v = project(mech, q, v, aim=np.finfo(float).eps)
+        q, v = _closed(mech, q, v, at.active)
         return np.stack(derivatives_at(at._replace(q=q, v=v, tau=at.tau + offset * s * push)))
 
     total = sum(weight * (first(offset) - first(-offset)) for offset, weight in WEIGHTS.items())
@@ -209,5 +192,22 @@ def _differences(at: State, steps: Float64Array) -> Arrays:
     return by_q, by_v, by_tau
 
 
+def _closed(mech: Mechanism, q: Float64Array, v: Float64Array, active: Float64Array | None) -> list[Float64Array]:
+    """States (k, ...) nearby in which the loops that hold are closed."""
+    if active is None:
+        return list(project(mech, q, v, aim=np.finfo(float).eps))
+    found = [np.array(q), np.array(v)]
+    for held in np.unique(active, axis=0):
+        states, part = (active == held).all(axis=-1), mechanism_holding(mech, held)
+        closed = project(part, q[states], v[states], aim=np.finfo(float).eps)
+        for whole, own in zip(found, closed, strict=True):
+            whole[states] = own
+    return found
+
+
 def _products_by_all(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
     return jvp_of(compile(CONSTRAINED, mech, dtype, parameters=parameters), ("q", "v", "tau"))
+
+
+def _products_under_mask(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    return jvp_of(compile(CONSTRAINED, mech, dtype, parameters=parameters, ports=("active",)), ("q", "v", "tau"))

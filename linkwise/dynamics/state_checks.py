@@ -1,4 +1,4 @@
-"""Whether a state looks as it was meant: order and length of its numbers, quaternions, units, limits, loops."""
+"""Plausibility checks of states: lengths, orders, quaternions, units, limits, loops."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ROUND = 1e-6  # a quaternion that is so near (0, 0, 0, 1) was perhaps meant as t
 
 
 def check_state(mech: Mechanism, q: ByJoint, v: ByJoint | None = None) -> tuple[str, ...]:
-    """What looks wrong about configurations q (..., nq) and velocities v (..., nv), one sentence each; empty if nothing
-    does.  Of batches, sentences say in which state, by its index, and in how many more.
+    """Sentences about what looks wrong in configurations q (..., nq) and velocities v (..., nv); empty if nothing
+    does. For batches each gives the index of the first state and the number of further ones.
 
     Reported are arrays of the wrong length, numbers that are not finite, quaternions that are not of unit length, with
     the order of Pinocchio or MuJoCo where it looks like that, positions and velocities beyond limits, angles that look
@@ -48,7 +48,7 @@ def check_state(mech: Mechanism, q: ByJoint, v: ByJoint | None = None) -> tuple[
 
 
 def _where(states: np.ndarray) -> str:
-    """Which states of a batch, where these are true: the first, and how many more; nothing of a single state."""
+    """Text on the flagged states of a batch: the first index and the number of others; empty for a single state."""
     if not states.ndim:
         return ""
     index = tuple(map(int, np.argwhere(states)[0]))
@@ -64,12 +64,12 @@ def _own(mech: Mechanism) -> list[Body]:
 
 
 def _of_shape(mech: Mechanism, name: str, array: np.ndarray) -> str:
-    """What is wrong with the last axis of an array; empty if nothing is."""
+    """Problem of an array's last axis; empty if it is right."""
     expected = mech.nq if name == "q" else mech.nv
-    given = array.shape[-1] if array.ndim else 0
-    if array.ndim and given == expected:
+    length = array.shape[-1] if array.ndim else 0
+    if array.ndim and length == expected:
         return ""
-    return f"{name} has shape {array.shape}, not (..., {expected})" + about_length(mech, name, given)
+    return f"{name} has shape {array.shape}, not (..., {expected})" + about_length(mech, name, length)
 
 
 # -- configurations ---------------------------------------------------------------------------------------------------
@@ -78,12 +78,12 @@ def _of_shape(mech: Mechanism, name: str, array: np.ndarray) -> str:
 def _of_configurations(mech: Mechanism, q: Float64Array) -> Iterator[str]:
     yield from _not_finite("q", q, mech.q_names)
     for body in _own(mech):
-        own = q[..., mech.q_index(body.joint)]
+        coordinates = q[..., mech.q_index(body.joint)]
         measures = [measure.of for measure in body.kind.measures("q")]
         quaternion = [k for k, of in enumerate(measures) if of == QUATERNION]
         if quaternion:
-            yield from _of_quaternion(body, own, quaternion)
-        yield from _beyond_limits(mech, body, own, measures)
+            yield from _of_quaternion(body, coordinates, quaternion)
+        yield from _beyond_limits(mech, body, coordinates, measures)
 
 
 def _not_finite(name: str, array: np.ndarray, names: Sequence[str]) -> Iterator[str]:
@@ -94,44 +94,44 @@ def _not_finite(name: str, array: np.ndarray, names: Sequence[str]) -> Iterator[
         yield f"{name} is not finite at {listed}{_where(bad.any(axis=-1))}"
 
 
-def _of_quaternion(body: Body, own: np.ndarray, places: list[int]) -> Iterator[str]:
+def _of_quaternion(body: Body, coordinates: np.ndarray, indices: list[int]) -> Iterator[str]:
     """Length and order of the quaternion of one joint; ``own`` (..., n) are its coordinates."""
-    what = f"the quaternion of joint {body.joint!r} in q"
-    lengths = np.linalg.norm(own[..., places], axis=-1)
+    label = f"the quaternion of joint {body.joint!r} in q"
+    lengths = np.linalg.norm(coordinates[..., indices], axis=-1)
     wrong = np.abs(lengths - 1.0) > NOT_UNIT
     if wrong.any():
         first = tuple(np.argwhere(wrong)[0])
         yield (
-            f"{what} is {lengths[first]:.6g} long{_where(wrong)}, not 1: coordinates are [w, x, y, z]"
+            f"{label} is {lengths[first]:.6g} long{_where(wrong)}, not 1: coordinates are [w, x, y, z]"
             + (", then the position" if body.kind.is_free else "")
-            + _other_order(body, own[first])
+            + _other_order(body, coordinates[first])
         )
     elif not body.kind.is_free:
-        last = np.abs(np.abs(own[..., places[3]]) - 1.0) < ROUND
+        last = np.abs(np.abs(coordinates[..., indices[3]]) - 1.0) < ROUND
         if last.any():
             yield (
-                f"{what} is [0, 0, 0, 1]{_where(last)}, half a turn about z: in the order [x, y, z, w] of Pinocchio it "
-                "would be no rotation"
+                f"{label} is [0, 0, 0, 1]{_where(last)}, half a turn about z: in the order [x, y, z, w] of Pinocchio "
+                "it would be no rotation"
             )
 
 
-def _other_order(body: Body, own: np.ndarray) -> str:
-    """Whether the coordinates of a floating joint look like those of another library."""
-    if not body.kind.is_free or abs(np.linalg.norm(own[3:]) - 1.0) > NOT_UNIT:
+def _other_order(body: Body, coordinates: np.ndarray) -> str:
+    """Whether the coordinates of a floating joint look like another library's order."""
+    if not body.kind.is_free or abs(np.linalg.norm(coordinates[3:]) - 1.0) > NOT_UNIT:
         return ""
     pinocchio = "Pinocchio's [x, y, z, qx, qy, qz, qw], which lw.interop.from_pinocchio converts"
     mujoco = "MuJoCo's [x, y, z, qw, qx, qy, qz], which lw.interop.from_mujoco converts"
-    likely, other = (pinocchio, mujoco) if abs(own[6]) >= abs(own[3]) else (mujoco, pinocchio)
+    likely, other = (pinocchio, mujoco) if abs(coordinates[6]) >= abs(coordinates[3]) else (mujoco, pinocchio)
     return f"; the last four numbers are of unit length: this looks like {likely}, or {other}"
 
 
-def _beyond_limits(mech: Mechanism, body: Body, own: np.ndarray, measures: Sequence[str]) -> Iterator[str]:
+def _beyond_limits(mech: Mechanism, body: Body, coordinates: np.ndarray, measures: Sequence[str]) -> Iterator[str]:
     lower, upper = np.array(body.limits.lower), np.array(body.limits.upper)
-    over = np.maximum(lower - own, own - upper)
-    beyond = over > BEYOND * np.maximum(1.0, np.abs(np.where(own > upper, upper, lower)))
-    for k in np.flatnonzero(beyond.reshape(-1, own.shape[-1]).any(axis=0)).tolist():
+    over = np.maximum(lower - coordinates, coordinates - upper)
+    beyond = over > BEYOND * np.maximum(1.0, np.abs(np.where(coordinates > upper, upper, lower)))
+    for k in np.flatnonzero(beyond.reshape(-1, coordinates.shape[-1]).any(axis=0)).tolist():
         states = beyond[..., k]
-        value = float(own[tuple(np.argwhere(states)[0])][k])
+        value = float(coordinates[tuple(np.argwhere(states)[0])][k])
         name = mech.q_names[mech.q_index(body.joint).start + k]
         unit, factor = {ANGLE: ("degrees", math.pi / 180.0), LENGTH: ("millimetres", 1e-3)}.get(measures[k], ("", 1.0))
         inside = bool(unit) and lower[k] - BEYOND <= value * factor <= upper[k] + BEYOND and abs(value) > 2.0 * math.pi

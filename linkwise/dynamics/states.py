@@ -19,7 +19,7 @@ _FLOAT64 = np.dtype("float64")
 
 @dataclass(frozen=True)
 class Argument:
-    """An array (..., *core) that functions of a mechanism take; "..." is its batch shape.
+    """An array argument (..., *core); "..." is its batch shape.
 
     name      as messages call it
     core      shape of one state: numbers, or names of sizes of the mechanism such as "nv"
@@ -33,13 +33,13 @@ class Argument:
     meant: str = ""
 
     def array(self, mech: Mechanism, values: Any) -> Float64Array:
-        """The values as float64; a ``MechanismError`` says what they should be."""
+        """The values as float64; raises MechanismError for anything else."""
         array = real_numbers(self.name, values)
         self.batch(mech, array)
         return array
 
     def batch(self, mech: Mechanism, array: np.ndarray) -> tuple[int, ...]:
-        """The batch shape of an array; a ``MechanismError`` says what shape it should have."""
+        """The batch shape of an array; raises MechanismError if its core shape is wrong."""
         core = self.core_of(mech)
         lead = array.ndim - len(core)
         if lead >= 0 and array.shape[lead:] == core:
@@ -57,7 +57,7 @@ class Argument:
         return tuple(size if isinstance(size, int) else getattr(mech, size) for size in self.core)
 
     def otherwise(self, mech: Mechanism) -> Float64Array:
-        """What None stands for."""
+        """The value that replaces None."""
         return mech.initial if self.absent == "initial" else np.zeros(self.core_of(mech))
 
 
@@ -77,7 +77,7 @@ STATE = {
 
 
 def state_arrays(
-    mech: Mechanism, given: Mapping[str, Any], finite: bool = True, optional: bool = False
+    mech: Mechanism, named_arrays: Mapping[str, Any], finite: bool = True, optional: bool = False
 ) -> dict[str, Float64Array]:
     """The values given by name as float64 arrays with the batch shape that all broadcast to.
 
@@ -89,10 +89,12 @@ def state_arrays(
     A ``MechanismError`` names the array that is wrong and what it should be.
     """
     require_mechanism(mech)
-    given = _without_names(mech, given)
+    named_arrays = _without_names(mech, named_arrays)
     if optional:
-        given = {name: STATE[name].otherwise(mech) if values is None else values for name, values in given.items()}
-    arrays = {name: real_numbers(name, values) for name, values in given.items()}
+        named_arrays = {
+            name: STATE[name].otherwise(mech) if values is None else values for name, values in named_arrays.items()
+        }
+    arrays = {name: real_numbers(name, values) for name, values in named_arrays.items()}
     batches = {name: _batch(mech, name, array) for name, array in arrays.items()}
     for name, array in arrays.items():
         if finite and not np.isfinite(array).all():
@@ -104,11 +106,11 @@ def state_arrays(
     }
 
 
-def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
+def checked_arrays(mech: Mechanism, wrenches: Any = None, **named_arrays: Any) -> list[Float64Array]:
     """The values given by name, as for ``state_arrays``, as float64 arrays that keep their own batch shapes, finite or
     not; wrenches, which kernels take as they are, must fit to them.  Other than q, what is None is zero."""
     require_mechanism(mech)
-    named = at_rest(mech, _without_names(mech, given))
+    named = at_rest(mech, _without_names(mech, named_arrays))
     arrays = [real_numbers(name, values) for name, values in named.items()]
     batches = {name: _batch(mech, name, array) for name, array in zip(named, arrays, strict=True)}
     if wrenches is not None:
@@ -117,20 +119,20 @@ def checked_arrays(mech: Mechanism, wrenches: Any = None, **given: Any) -> list[
     return arrays
 
 
-def _without_names(mech: Mechanism, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is given by the names of joints as arrays."""
-    if not any(isinstance(values, Mapping) for values in given.values()):
-        return given
+def _without_names(mech: Mechanism, named_arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values given by joint names converted to arrays."""
+    if not any(isinstance(values, Mapping) for values in named_arrays.values()):
+        return named_arrays
     from .by_joint import state_by_joint  # here, as loops are closed for that
 
-    return state_by_joint(mech, given)
+    return state_by_joint(mech, named_arrays)
 
 
-def at_rest(mech: Mechanism, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same with zeros for velocities, accelerations and forces that are None."""
+def at_rest(mech: Mechanism, named_arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The mapping with zeros for velocities, accelerations and forces that are None."""
     return {
         name: np.zeros(mech.nv) if values is None and name in ("v", "a", "tau") else values
-        for name, values in given.items()
+        for name, values in named_arrays.items()
     }
 
 
@@ -156,12 +158,12 @@ def common_batch(batches: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        listed = ", ".join(f"{name} {one}" for name, one in batches.items())
+        listed = ", ".join(f"{name} {shape}" for name, shape in batches.items())
         raise MechanismError(f"the batch shapes do not broadcast: {listed}") from None
 
 
 def in_brief(numbers: Any) -> str:
-    """Numbers in a few words: the one that all are, or from the least to the most."""
+    """Numbers in few words: their common value, or the smallest to the largest."""
     values = np.asarray(numbers, dtype=float)
     least, most = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
     return "none" if not values.size else f"{least:g}" if least == most else f"{least:g} to {most:g}"
@@ -175,7 +177,7 @@ def real_numbers(name: str, values: Any) -> Float64Array:
 
 
 def array_of(name: str, values: Any) -> np.ndarray:
-    """The values as an array of real numbers of their own precision; a ``MechanismError`` names what is none."""
+    """The values as an array of real numbers in their own precision; raises MechanismError otherwise."""
     if values is None:
         raise MechanismError(f"{name} is None, but real numbers are needed")
     if isinstance(values, str):
@@ -201,19 +203,19 @@ def _batch(mech: Mechanism, name: str, array: np.ndarray) -> tuple[int, ...]:
     return (STATE.get(name) or Argument(name, ("nv",))).batch(mech, array)
 
 
-def about_length(mech: Mechanism, name: str, given: int) -> str:
-    """What an array of another length may be."""
-    if mech.nq != mech.nv and given == (mech.nv if name == "q" else mech.nq):
+def about_length(mech: Mechanism, name: str, length: int) -> str:
+    """Hint on an array of the wrong length."""
+    if mech.nq != mech.nv and length == (mech.nv if name == "q" else mech.nq):
         other = f"that is the length of {'v' if name == 'q' else 'q'}"
         return f": {other}; q has four numbers for an orientation, v three"
     mimics = sum(body.kind.nq if name == "q" else body.kind.nv for body in mech.bodies if body.mimic)
     expected = mech.nq if name == "q" else mech.nv
-    if mimics and given == expected + mimics:
+    if mimics and length == expected + mimics:
         joints = ", ".join(map(repr, mech.coordinates.mimic_joints))
         return f": numbers of joints that mimic others are not part of it ({joints})"
     hinges = (body for body in mech.bodies if body.kind.hinge and not body.mimic)
     endless = [body.joint for body in hinges if np.isinf(body.limits.upper[0])]
-    if name == "q" and endless and given == expected + len(endless):
+    if name == "q" and endless and length == expected + len(endless):
         joints = ", ".join(map(repr, endless))
         return f": Pinocchio has cosine and sine of unlimited joints ({joints}); lw.interop.from_pinocchio converts"
     return ""

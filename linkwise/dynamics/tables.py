@@ -42,14 +42,14 @@ class HasTable(Protocol):
 
 
 class Tabular:
-    """What has a ``table()``, names and values (m, columns), the first column what the others are over."""
+    """Mixin for results with a ``table()`` of names and values (m, columns); the first column is the abscissa."""
 
     def to_csv(self: HasTable, path: str | Path) -> None:
         """Write the ``table`` with a row per sample."""
         _write_csv(path, *self.table())
 
     def to_parquet(self: HasTable, path: str | Path) -> None:
-        """The same table as a Parquet file; needs pyarrow."""
+        """Write the table to a Parquet file; needs pyarrow."""
         try:
             import pyarrow
             import pyarrow.parquet
@@ -62,7 +62,7 @@ class Tabular:
         pyarrow.parquet.write_table(table, path)
 
     def to_pandas(self: HasTable) -> Any:
-        """The table of ``to_csv`` as a ``pandas.DataFrame`` with its first column as index; needs pandas."""
+        """The table as a ``pandas.DataFrame`` indexed by its first column; needs pandas."""
         try:
             import pandas
         except ImportError:
@@ -164,7 +164,7 @@ def _listed(names: Iterable[str], mech: Mechanism) -> str:
 
 
 def _from_csv(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) -> tuple[Table, bool | None]:
-    """The quantities that are there, and whether their angles are in degrees, None where nothing shows it."""
+    """The quantities in the file, and whether their angles are in degrees (None if unknown)."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -211,7 +211,7 @@ def _from_csv(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) ->
 
 
 def _without_empty_columns(lines: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Spreadsheets write columns at the end in which there is nothing, not even a name."""
+    """Drop trailing columns without names and values, which spreadsheets append."""
     used = max(len(cells) - next(k for k, cell in enumerate(reversed(cells)) if cell.strip()) for _, cells in lines)
     return [(number, cells[:used]) for number, cells in lines]
 
@@ -310,7 +310,7 @@ def _converted(mech: Mechanism, quantity: str, values: ArrayLike, joint: str | N
 
 
 def _angles(mech: Mechanism, quantity: str, joint: str | None = None) -> list[bool]:
-    """Which numbers of q or v, or of one joint's own, are angles or rates of angles; raises where that is not known."""
+    """Which entries of q or v, or of one joint's own coordinates, are angles or angular rates; raises if unknown."""
     for body in mech.bodies if joint is None else [mech.bodies[mech.body_index(joint)]]:
         kind = body.kind
         if any(number.of == OTHER for number in (*kind.measures("q"), *kind.measures("v"))):
@@ -320,19 +320,19 @@ def _angles(mech: Mechanism, quantity: str, joint: str | None = None) -> list[bo
             )
     if joint is None:
         return [measure == ANGLE for measure in mech.coordinates.measures(quantity)]
-    return [one.of == ANGLE for one in kind.measures("q" if quantity == "q" else "v")]
+    return [measure.of == ANGLE for measure in kind.measures("q" if quantity == "q" else "v")]
 
 
 def check_units(mech: Mechanism, q: ArrayLike, source: str = "q") -> None:
-    """Raise where positions (..., nq) look like degrees or millimetres; ``source`` is what the message calls them."""
+    """Raise if positions (..., nq) look like degrees or millimetres; ``source`` names them in the message."""
     numbers = np.asarray(q, dtype=float)
     for measure, limit, looks_like, usual, remedy in (
         (ANGLE, MAX_ANGLE, "degrees", "radians", "use degrees=True, or "),
         (LENGTH, MAX_LENGTH, "millimetres", "metres", ""),
     ):
-        for k, one in enumerate(mech.coordinates.measures("q")):
+        for k, known in enumerate(mech.coordinates.measures("q")):
             largest = np.abs(numbers[..., k]).max(initial=0.0)
-            if one == measure and largest > limit:
+            if known == measure and largest > limit:
                 raise MechanismError(
                     f"{source}: q.{mech.coordinates.names('q')[k]} reaches {largest:g}, which looks like {looks_like}; "
                     f"{usual} are expected: {remedy}trust_units=True if they are {usual}"
@@ -340,8 +340,9 @@ def check_units(mech: Mechanism, q: ArrayLike, source: str = "q") -> None:
 
 
 def _degrees_by_energy(mech: Mechanism, q: np.ndarray, v: np.ndarray, kinetic: np.ndarray) -> bool | None:
-    """Whether states q (m, nq), v (m, nv) are in degrees: in the unit in which they have the kinetic energies (m,) that
-    stand beside them; None where neither or both do, as for another mechanism or at rest."""
+    """Whether states q (m, nq), v (m, nv) are in degrees, decided by the kinetic energies (m,) in the same table; None
+    if inconclusive.
+    """
     row = int(np.argmax(kinetic))
     if not kinetic[row] > 0.0:
         return None

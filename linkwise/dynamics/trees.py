@@ -172,8 +172,9 @@ def forward_dynamics(
 
 @of_algorithm("forward_link_accelerations")
 def forward_link_accelerations(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Float64Array:
-    """(n_links, 6): accelerations of the link origins under ``tau`` as an inertial observer sees them, in link axes
-    (rodriguez1992 Algorithm 2)."""
+    """(n_links, 6): accelerations of the link origins under ``tau`` for an inertial observer, in link axes
+    (rodriguez1992 Algorithm 2).
+    """
     return kernel_function(mech, "forward_link_accelerations")(q, v, tau)
 
 
@@ -192,8 +193,7 @@ def mass_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
 
 @of_algorithm("mass_matrix_inverse")
 def mass_matrix_inverse(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(nv, nv), from its closed-form factors, without forming or inverting the mass matrix; where joints mimic others,
-    by elimination of it."""
+    """(nv, nv): inverse mass matrix from its closed-form factors; with mimic joints by elimination."""
     return kernel_function(mech, "mass_matrix_inverse")(q)
 
 
@@ -303,7 +303,7 @@ def potential_energy(mech: Mechanism, q: ArrayLike) -> Float64Array:
 
 @of_algorithm("center_of_mass")
 def center_of_mass(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(3,): of the moving links, in the world."""
+    """(3,): centre of mass of the moving links, in the world."""
     return kernel_function(mech, "center_of_mass")(q)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import linkwise as lw
 
-from ..frameworks import ActingCall, Call, algorithm_named, asked, kept, result_named
+from ..frameworks import ActingCall, Call, UnderForces, algorithm_named, asked, kept, result_named
 from .kernels import differentiable
 from .signatures import precision_of, usual_target
 
@@ -22,8 +22,15 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         *arguments: Any,
         wrenches: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        forces: Any = None,
+        ctrl: Any = None,
+        activation: Any = None,
         **options: Any,
     ) -> Any:
+        if forces is not None or ctrl is not None or activation is not None:
+            acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
+            more = {"wrenches": wrenches, "parameters": parameters, **options}
+            return _UNDER_FORCES(algorithm, function, mech, arguments, acts, more)
         call, arrays = plain, arguments
         if wrenches is not None or parameters or options or any(isinstance(x, str) for x in arguments):
             call, arrays = asked(algorithm, arguments, wrenches, parameters, options)
@@ -41,6 +48,9 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
 def evaluated(mech: lw.Mechanism, call: ActingCall, arrays: tuple[Any, ...]) -> Any:
     """Forces of elements as a JAX expression."""
     return _function(mech, call, precision_of(call.algorithm, arrays))(*arrays)
+
+
+_UNDER_FORCES = UnderForces(evaluated)
 
 
 def _function(mech: lw.Mechanism, call: Call | ActingCall, dtype: str) -> Callable[..., Any]:

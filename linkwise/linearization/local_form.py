@@ -15,8 +15,7 @@ from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function, stored
 from ..constraints.decomposition import times
-from ..constraints.derivatives import compiled_dofs
-from ..constraints.solver import RELIABLE
+from ..constraints.solver import RELIABLE, answer, compiled_dofs
 from ..constraints.variations import State, applied_force, numbered, variations
 from ..dynamics.resolved import resolved
 from ..mechanics.algorithms.algorithm import SOLVES_CONSTRAINED, Algorithm
@@ -82,9 +81,10 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
     names, rows = chosen
     request = _linearization if at.wrenches is None else _linearization_with_wrenches
     arguments = (at.q, at.v, applied_force(at), rows, *(() if at.wrenches is None else (at.wrenches,)))
-    a, b, drift, tangent, acceleration, reliability = float64_function(at.mech, request)(*arguments)
-    if not np.min(reliability) > RELIABLE:
+    found = answer(at.mech, request, *arguments)
+    if found is None:
         return None
+    a, b, drift, tangent, acceleration = found
     n, p = at.mech.nv, rows.shape[-2]
     if wanted is None and at.mech.metadata.independent_joints:  # of the file, where they describe the motion well
         units = scales(at.mech).of_v  # K has the inverse singular values of RN
@@ -225,9 +225,10 @@ def _model_of_batch(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarr
     chosen = _partition(mech, q.reshape(-1, q.shape[-1])[0])
     if chosen is None:
         return None
-    a, b, drift, tangent, acceleration, reliability = float64_function(mech, _linearization)(q, v, tau, chosen.rows)
-    if not reliability.min() > RELIABLE:
+    found = answer(mech, _linearization, q, v, tau, chosen.rows)
+    if found is None:
         return None
+    a, b, drift, tangent, acceleration = found
     fields = {"q": q, "v": v, "tau": tau, "acceleration": acceleration}
     fields |= {"A": a, "B": b, "drift": drift, "tangent": tangent}
     return _model(
@@ -259,8 +260,8 @@ class _Partition(NamedTuple):
 
 def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
     """Coordinates that describe the motion near q well; None where the elimination does not decide."""
-    places, reliability = float64_function(mech, _partition_kernel)(q)
-    return _partition_at(mech, places) if reliability > RELIABLE else None
+    found = answer(mech, _partition_kernel, q)
+    return None if found is None else _partition_at(mech, found[0])
 
 
 def _partition_at(mech: Mechanism, places: np.ndarray) -> _Partition:

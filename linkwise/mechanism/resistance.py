@@ -63,11 +63,16 @@ def massless_joints(mech: Mechanism) -> tuple[MasslessJoint, ...]:
 
 def inertia_error(mech: Mechanism, what: str) -> MechanismError:
     """The error of ``what``, which inverts the mass matrix, for a mechanism that can move without moving mass."""
+    if mech.loops:
+        return MechanismError(
+            f"{what} needs a positive mass matrix, but a degree of freedom of mechanism {mech.name!r} moves nothing "
+            "with inertia: give the links it moves mass and inertia, or its joint armature; what holds it still is "
+            "known without (static_forces, and reactions to them)"
+        )
     names = ", ".join(map(str, mech._massless_joints))
     return MechanismError(
         f"{what} needs a positive mass matrix, but nothing with inertia moves with joint {names} of mechanism "
-        f"{mech.name!r}: give its link mass and inertia, the joint armature, or make it fixed; what holds it still is "
-        "known without (static_forces, and reactions to them)"
+        f"{mech.name!r}: give its link mass and inertia, the joint armature, or make it fixed"
     )
 
 

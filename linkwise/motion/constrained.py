@@ -184,12 +184,13 @@ class WithinConstraints:
 
     def _from_rates(self) -> np.ndarray:
         """Every step by NumPy, as compiled steps take all motions that constraints allow to first order."""
-        every = np.ones(self.records[0].shape[:-2], dtype=bool)
-        followed = Followed(self.mech, self.step, None, {name: x[every] for name, x in self.given.items()})
+        batch = self.records[0].shape[:-2]
+        known = finite_states(batch, self.given["q"], self.given["v"])
+        followed = Followed(self.mech, self.step, None, {name: x[known] for name, x in self.given.items()})
         for record, own in zip(self.records, followed.records(self.records), strict=True):
-            record[every] = own
-        status = np.zeros(every.shape, int)
-        status[every] = followed.left
+            record[~known], record[known] = np.nan, own
+        status = np.ones(batch, int)
+        status[known] = followed.left
         return status
 
     def run_on_device(self, device: DeviceCall, on_cpu: Callable[[], Callable[..., None]]) -> np.ndarray:

@@ -38,7 +38,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """An event that took place: its name, time and state."""
+    """An event that occurred: its name, time and state."""
 
     name: str
     t: float
@@ -69,24 +69,24 @@ def joint_passes(
 
     Angles are as in q: they count revolutions.
     """
-    own = mech.coordinates.place(joint)
-    k = _checked(joint, own.q_index, coordinate)
-    return when(lambda t, q, v: own.positions(q)[k] - value, f"{joint} passes {value:g}", direction, terminal)
+    entry = mech.coordinates.place(joint)
+    k = _checked(joint, entry.q_index, coordinate)
+    return when(lambda t, q, v: entry.positions(q)[k] - value, f"{joint} passes {value:g}", direction, terminal)
 
 
 def velocity_zero(
     mech: Mechanism, joint: str, coordinate: int = 0, direction: int = 0, terminal: bool = False
 ) -> Event:
     """The event that a velocity of the named joint passes through zero: where it reverses."""
-    own = mech.coordinates.place(joint)
-    k = _checked(joint, own.v_index, coordinate)
-    return when(lambda t, q, v: own.velocities(v)[k], f"{joint} turns back", direction, terminal)
+    entry = mech.coordinates.place(joint)
+    k = _checked(joint, entry.v_index, coordinate)
+    return when(lambda t, q, v: entry.velocities(v)[k], f"{joint} turns back", direction, terminal)
 
 
-def _checked(joint: str, own: slice, coordinate: int) -> int:
-    if not 0 <= coordinate < own.stop - own.start:
+def _checked(joint: str, columns: slice, coordinate: int) -> int:
+    if not 0 <= coordinate < columns.stop - columns.start:
         raise MechanismError(
-            f"joint {joint!r} has no coordinate {coordinate}: it has {own.stop - own.start}, from 0 on"
+            f"joint {joint!r} has no coordinate {coordinate}: it has {columns.stop - columns.start}, from 0 on"
         )
     return coordinate
 
@@ -104,11 +104,11 @@ class Watch:
 
     @property
     def names(self) -> list[str]:
-        """Of the events, in the order given."""
+        """Names of the events, in the order given."""
         return [event.name for event in self._events]
 
     def start(self, t: float, q: Float64Array, v: Float64Array) -> None:
-        """Look at the state in which the motion starts: a zero there is no event."""
+        """Record the initial state; a zero there is not an event."""
         self._values = [self._value(event, t, q, v) for event in self._events]
 
     def within(
@@ -118,10 +118,10 @@ class Watch:
         state: tuple[Float64Array, Float64Array],
         between: Callable[[float], tuple[Float64Array, Float64Array]],
     ) -> tuple[list[Occurrence], bool]:
-        """What takes place in (t_old, t], in order of time, up to the first terminal event; whether there is one."""
+        """Occurrences in (t_old, t], in order of time up to the first terminal event, and whether there is one."""
         inside = np.linspace(t_old, t, PARTS + 1).tolist()[1:-1]
         looks = [(time, between(time)) for time in inside] + [(t, state)]
-        found: list[tuple[float, Event]] = []
+        crossings: list[tuple[float, Event]] = []
         for i, event in enumerate(self._events):
             seen = [(t_old, self._values[i]), *((time, self._value(event, time, *there)) for time, there in looks)]
             self._values[i] = seen[-1][1]
@@ -132,13 +132,16 @@ class Watch:
             for before, after in pairwise(sorted(seen + _dips(seen, value))):
                 rises, falls = before[1] < 0.0 <= after[1], before[1] > 0.0 >= after[1]
                 if (rises and event.direction >= 0) or (falls and event.direction <= 0):
-                    found.append((_moment(before[0], *after, value), event))
-        last = min((moment for moment, event in found if event.terminal), default=t)
-        found = sorted((one for one in found if one[0] <= last), key=lambda one: (one[0], one[1].terminal))
+                    crossings.append((_moment(before[0], *after, value), event))
+        last = min((moment for moment, event in crossings if event.terminal), default=t)
+        crossings = sorted(
+            (crossing for crossing in crossings if crossing[0] <= last),
+            key=lambda crossing: (crossing[0], crossing[1].terminal),
+        )
         occurrences = [
-            Occurrence(event.name, moment, *(state if moment == t else between(moment))) for moment, event in found
+            Occurrence(event.name, moment, *(state if moment == t else between(moment))) for moment, event in crossings
         ]
-        return occurrences, bool(found) and found[-1][1].terminal
+        return occurrences, bool(crossings) and crossings[-1][1].terminal
 
     @staticmethod
     def _value(event: Event, t: float, q: np.ndarray, v: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Forces during a motion: a controller, forces held between given times, elements that act, wrenches on links."""
+"""Forces during a motion: controllers, forces held between given times, force elements, wrenches on links."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DIFFERENCE = 1e-7  # dimensionless step by which a controller is differenced
 
 @dataclass(frozen=True)
 class Held:
-    """A function of (t, q, v) that is asked every ``period`` seconds, at multiples of it, and held in between."""
+    """A function of (t, q, v) evaluated at multiples of ``period`` and held in between."""
 
     function: Function
     period: float
@@ -118,7 +118,7 @@ class Forces:
                 f"control has {rows} rows and ctrl {inputs}, each held for an equal part of the duration: give equally "
                 "many"
             )
-        if len({one.period for one in self._asked.values()}) > 1 or (self._asked and counts):
+        if len({function.period for function in self._asked.values()}) > 1 or (self._asked and counts):
             raise MechanismError("control and ctrl, where one is held, must have the same period, or one be constant")
         self.noted: dict[str, Any] = {
             "control": _as_data(given["control"], self._samples is not None and np.ndim(control) == 1),
@@ -134,7 +134,7 @@ class Forces:
 
     @property
     def change(self) -> bool:
-        """Whether what is held changes during a motion."""
+        """Whether held inputs change during a motion."""
         return bool(self._asked) or self._segments > 1
 
     def boundaries(self, start: float, end: float) -> np.ndarray:
@@ -163,7 +163,7 @@ class Forces:
 
     @property
     def acting(self) -> Resolved | None:
-        """What acts by itself."""
+        """The force elements."""
         return self._acting
 
     @property
@@ -174,7 +174,7 @@ class Forces:
 
     @property
     def push_links(self) -> bool:
-        """Whether there are wrenches."""
+        """Whether there are wrenches on links."""
         return self._push is not None or self._constant_wrenches is not None
 
     def commanded(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -184,11 +184,11 @@ class Forces:
             return self.held
         return self._forces_of(self._control, t, q, v)
 
-    def _by_joint(self, given: Any) -> Any:
+    def _by_joint(self, values: Any) -> Any:
         """Forces as an array, {joint: force} of a controller too."""
-        if isinstance(given, Mapping):
-            return rates_by_joint(self._mech, "the controller's force", given, 0.0)
-        return given
+        if isinstance(values, Mapping):
+            return rates_by_joint(self._mech, "the controller's force", values, 0.0)
+        return values
 
     def _forces_of(self, control: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         tau = answer("the controller", lambda *state: self._by_joint(control(*state)), t, q, v)
@@ -212,15 +212,15 @@ class Forces:
         return self._inputs_of(self._ctrl, t, q, v)
 
     def _inputs_of(self, ctrl: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        given, shape = answer("ctrl", ctrl, t, q, v), (*v.shape[:-1], self.n_ctrl)
-        if given.shape[-1:] != shape[-1:] or given.ndim > len(shape):
+        inputs, shape = answer("ctrl", ctrl, t, q, v), (*v.shape[:-1], self.n_ctrl)
+        if inputs.shape[-1:] != shape[-1:] or inputs.ndim > len(shape):
             raise MechanismError(
-                f"at t = {t:.6g} s ctrl gives an array of shape {given.shape}, expected {shape}: one number per "
+                f"at t = {t:.6g} s ctrl gives an array of shape {inputs.shape}, expected {shape}: one number per "
                 "actuator of mech.forces.actuator_names"
             )
-        if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
-            raise MechanismError(f"at t = {t:.6g} s ctrl gives numbers that are not finite: {given}")
-        return np.broadcast_to(given, shape)
+        if not np.isfinite(inputs).all() and np.isfinite(q).all() and np.isfinite(v).all():
+            raise MechanismError(f"at t = {t:.6g} s ctrl gives numbers that are not finite: {inputs}")
+        return np.broadcast_to(inputs, shape)
 
     def all(self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None) -> np.ndarray:
         """(..., nv): commanded forces and those of elements together."""
@@ -229,7 +229,7 @@ class Forces:
     def all_and_rates(
         self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The same, and the rates of the activations."""
+        """Commanded forces plus those of elements, and the rates of the activations."""
         tau = self.commanded(t, q, v)
         if self._acting is None:
             return tau, None
@@ -240,12 +240,12 @@ class Forces:
         """(..., n_links, 6): external wrenches in link frames, or None."""
         if self._push is None:
             return self._constant_wrenches
-        given, shape = answer("wrenches", self._push, t, q, v), (*v.shape[:-1], self._mech.n_links, 6)
-        if given.shape[-2:] != shape[-2:] or given.ndim > len(shape):
-            raise MechanismError(f"at t = {t:.6g} s wrenches gives an array of shape {given.shape}, expected {shape}")
-        if not np.isfinite(given).all() and np.isfinite(q).all() and np.isfinite(v).all():
-            raise MechanismError(f"at t = {t:.6g} s wrenches gives numbers that are not finite: {given}")
-        return np.broadcast_to(given, shape)
+        pushes, shape = answer("wrenches", self._push, t, q, v), (*v.shape[:-1], self._mech.n_links, 6)
+        if pushes.shape[-2:] != shape[-2:] or pushes.ndim > len(shape):
+            raise MechanismError(f"at t = {t:.6g} s wrenches gives an array of shape {pushes.shape}, expected {shape}")
+        if not np.isfinite(pushes).all() and np.isfinite(q).all() and np.isfinite(v).all():
+            raise MechanismError(f"at t = {t:.6g} s wrenches gives numbers that are not finite: {pushes}")
+        return np.broadcast_to(pushes, shape)
 
     def along(
         self,
@@ -263,11 +263,11 @@ class Forces:
             if function is None:
                 return None if held is None else held[index]
             rows = []
-            for t, *own in zip(times.tolist(), *state, strict=True):
-                whole = [np.array(x) for x in batch]
-                for x, member in zip(whole, own, strict=True):
+            for t, *parts in zip(times.tolist(), *state, strict=True):
+                stacked = [np.array(x) for x in batch]
+                for x, member in zip(stacked, parts, strict=True):
                     x[index] = member
-                rows.append(at(t, *whole)[index])
+                rows.append(at(t, *stacked)[index])
             return np.array(rows)
 
         tau = sampled(self._control, self.held, self.commanded)
@@ -327,24 +327,24 @@ def _by_actuator(mech: Mechanism, ctrl: Function) -> Function:
     return lambda t, q, v: inputs_by_actuator(mech, ctrl(t, q, v))
 
 
-def _as_data(given: Any, constant: bool) -> Any:
-    """None, numbers where they are constant, or that there were others."""
-    if given is None:
+def _as_data(values: Any, constant: bool) -> Any:
+    """None, the numbers if they are constant, or a marker that others were given."""
+    if values is None:
         return None
-    return real_numbers("given", given).tolist() if constant else "given"
+    return real_numbers("given", values).tolist() if constant else "given"
 
 
-def _samples(name: str, size: int, given: Any, batch: tuple[int, ...]) -> np.ndarray:
+def _samples(name: str, size: int, values: Any, batch: tuple[int, ...]) -> np.ndarray:
     """(steps, ..., size): commanded forces or control inputs that are held, each for an equal part of the duration."""
     shape = (*batch, size)
-    if given is None:
+    if values is None:
         return np.zeros((1, *shape))
-    what = "forces" if name == "control" else "control inputs"
+    noun = "forces" if name == "control" else "control inputs"
     try:
-        samples = real_numbers(name, given).copy()
+        samples = real_numbers(name, values).copy()
     except MechanismError:
         raise TypeError(
-            f"{name} must be a function of (t, q, v) or an array of {what}, real numbers, not {given!r}"
+            f"{name} must be a function of (t, q, v) or an array of {noun}, real numbers, not {values!r}"
         ) from None
     if samples.ndim <= 1:
         samples = samples[None]
@@ -355,7 +355,7 @@ def _samples(name: str, size: int, given: Any, batch: tuple[int, ...]) -> np.nda
         samples = np.broadcast_to(samples.reshape(len(samples), *middle, *samples.shape[1:]), (len(samples), *shape))
     except ValueError:
         raise MechanismError(
-            f"{name} has shape {np.shape(given)}; expected ({size},), constant, or (steps, {size}), each row "
+            f"{name} has shape {np.shape(values)}; expected ({size},), constant, or (steps, {size}), each row "
             "held for an equal part of the duration"
         ) from None
     if not np.isfinite(samples).all():

@@ -23,9 +23,11 @@ from ..compiler.known_targets import load
 from ..compiler.passes.differentiate import Directions, differentiate
 from ..compiler.passes.scan import scan
 from ..compiler.pipeline import tangent_basis
+from ..compiler.recipes import remembered_program
 from ..compiler.runtime.explanations import KernelError
-from ..compiler.store import stored
+from ..compiler.store import float64_function, stored
 from ..compiler.trace import inline, trace
+from ..compiler.variants import shared_by_variants
 from ..constraints.infinitesimal import refuse_infinitesimal_motions
 from ..constraints.sizes import sizes as sizes_of
 from ..constraints.sizes import units
@@ -278,7 +280,7 @@ def _gradients(
     path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
     every = _stride(path, steps)
     backward = _kernel(mech, step, by, dtype.name, target)
-    given |= {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)}
+    given |= {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)} | {**backward.numbers}
     arrays, batch = input_arrays(mech, backward.given, given, dtype, steps, 1)
     driven = {array.name: x for array, x in arrays.items()}
     for name in parameters:
@@ -340,17 +342,23 @@ def _warn_of_left(mech: Mechanism, who: str, left: np.ndarray, steps_apart: bool
 
 @dataclass(frozen=True)
 class _Backward:
-    """A compiled sweep backwards: ``run(*inputs, out=outputs)``, the arrays of its program, and those of its inputs
-    that steps are given."""
+    """A compiled sweep backwards: ``run(*inputs, out=outputs)``, the arrays of one step of it, and those inputs that
+    are numbers of this variant of a mechanism."""
 
     run: Callable[..., None]
-    program: Program
-    given: tuple[Array, ...]
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    numbers: Mapping[str, np.ndarray]
+
+    @property
+    def given(self) -> tuple[Array, ...]:
+        """The inputs that steps forward have too."""
+        return tuple(array for array in self.inputs if not array.name.endswith((HERE, WEIGHT, GRADIENT)))
 
     def rank(self, name: str) -> int:
         """The number of axes of a gradient, but for those of the batch and of steps."""
         own = INITIAL.get(name, name)
-        return next(len(array.shape) for array in self.program.outputs if _plain_name(array.name) == own)
+        return next(len(array.shape) for array in self.outputs if _plain_name(array.name) == own)
 
 
 class _Sweep:
@@ -359,7 +367,7 @@ class _Sweep:
     def __init__(self, backward: _Backward, batch: tuple[int, ...], steps: int, weights: Sequence[np.ndarray]):
         self.backward, self.batch = backward, batch
         self.gradients: dict[str, np.ndarray] = {}
-        for array in backward.program.outputs:
+        for array in backward.outputs:
             name = _plain_name(array.name)
             axes = (*batch, steps) if name in PER_STEP else batch
             self.gradients[name] = np.zeros((*axes, *array.shape), weights[0].dtype)
@@ -382,7 +390,7 @@ class _Sweep:
         for name, path, weight in zip(STATE, states, weights, strict=False):
             given[name], given[name + HERE] = path[..., :-1, None, :], weight[..., :-1, None, :]
         inputs, outputs = [], []
-        for array in self.backward.program.inputs:
+        for array in self.backward.inputs:
             if array.name in given:
                 x = given[array.name]
                 inputs.append(_reversed(x, 2 + len(array.shape)) if _is_per_run(array.name) else x)
@@ -390,7 +398,7 @@ class _Sweep:
                 inputs.append(np.zeros(array.shape, weights[0].dtype))
             else:
                 inputs.append(self.gradients[_plain_name(array.name)])
-        for array in self.backward.program.outputs:
+        for array in self.backward.outputs:
             name = _plain_name(array.name)
             if name in PER_STEP:
                 steps = self.gradients[name][_cut(slice(first, first + count), 1 + len(array.shape))]
@@ -424,16 +432,31 @@ def _cut(part: slice, axis: int) -> tuple[Any, ...]:
 
 
 def _kernel(mech: Mechanism, step: Step, by: tuple[str, ...], dtype: str, target: str) -> _Backward:
-    """The compiled sweep, from the mechanism's own store or made now."""
+    """The compiled sweep, from the mechanism's own store, that of its variants, or made now."""
+    wanted = tuple(INITIAL.get(name, name) for name in by)
 
-    def make() -> _Backward:
-        forward = step.program(mech, dtype, counts=False)
-        program = _backward_step(mech, forward, [INITIAL.get(name, name) for name in by])
-        carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
-        per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
-        return _Backward(load(scan(program, carried, per_run), dtype, target), program, forward.inputs)
+    def sweep(vector: Mapping[str, np.ndarray], numbers: tuple[Any, ...] = ()) -> _Backward:
+        program = remembered_program(_backwards, mech, step, step.decisions(mech), dtype, wanted, numbers)
+        inputs, outputs = (tuple(replace(x, axes=()) for x in side) for side in (program.inputs, program.outputs))
+        return _Backward(load(program, dtype, target), inputs, outputs, vector)
 
-    return stored(mech, ("rollout_vjp", step, by, dtype, target), make)
+    def shared(numbers: Any) -> Any:
+        of_all = sweep({}, (numbers,))
+        return lambda variant, vector: replace(of_all, numbers={"numbers": vector})
+
+    request = ("rollout_vjp", step, by, target)
+    return stored(mech, (*request, dtype), lambda: shared_by_variants(mech, request, dtype, lambda: sweep({}), shared))
+
+
+def _backwards(
+    mech: Mechanism, step: Step, decided: Mapping[str, Any], dtype: str, by: tuple[str, ...], numbers: tuple[Any, ...]
+) -> Program:
+    """The program of a sweep backwards; ``decided`` are the decisions of the mechanism that it goes by, ``numbers``
+    inputs of it."""
+    program = _backward_step(mech, step.program(mech, dtype, numbers, counts=False), by)
+    carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
+    per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
+    return scan(program, carried, per_run)
 
 
 def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program:
@@ -654,11 +677,11 @@ class _Again:
         if states[0].shape[-2] < 2:
             none = np.zeros(states[0].shape[:-2], int)
             return none, none
-        kernel = stored(self.mech, ("step, in double precision", self.step), lambda: self.step(self.mech))
+        step = float64_function(self.mech, self.step)
         given = {**self.driven, **dict(zip(STATE, (x[..., :-1, :] for x in states), strict=False))}
-        inputs = [_by_step(name, given[name], len(core)) for name, core in kernel.input_shapes.items()]
+        inputs = [_by_step(name, given[name], len(core)) for name, core in self.step.shapes(self.mech)]
         with np.errstate(all="ignore"):
-            reached, reliability, _ = kernel(*(np.asarray(x, float) for x in inputs))
+            reached, reliability, _ = step(*(np.asarray(x, float) for x in inputs))
         there = [x[..., 1:, :] for x in states]
         off = self._differ(np.split(reached, np.cumsum([x.shape[-1] for x in there])[:-1], axis=-1), there)
         known = np.logical_and.reduce([np.isfinite(x).all(axis=-1) for x in there])

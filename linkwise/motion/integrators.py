@@ -44,7 +44,7 @@ WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it i
 
 
 class IntegrationFailed(ArithmeticError):
-    """The method cannot go on; the message says why."""
+    """The method cannot continue; the message gives the reason."""
 
 
 # -- arcs past singular positions ---------------------------------------------------------------------------------
@@ -84,17 +84,17 @@ class Crossings:
 
     def plan(self, t: float, x: np.ndarray, t_new: float) -> bool:
         """Find the arcs that replace the step from (t, x) to ``t_new``; whether there are any."""
-        joints, found = self._joints, {at: [arcs[-1]] for at, arcs in self._arcs.items() if arcs[-1].t > t}
+        joints, planned = self._joints, {at: [arcs[-1]] for at, arcs in self._arcs.items() if arcs[-1].t > t}
         if joints is None or joints.singular is None:
             return False
         x = self._system.to_joints(x)
         near = np.argwhere(joints.singular.may_be_ahead(*joints.state(x), t_new - t))
-        for place in map(tuple, near.tolist()):
-            motion, arcs = joints.member(x, place), found.get(place, [])
-            t_start, start = (arcs[-1].t, motion.settled(arcs[-1].between(arcs[-1].t))) if arcs else (t, x[place])
-            policy, step = joints.singular.of(place), t_new - t
-            found[place] = arcs + policy.arcs(motion, t_start, start, t_new, step, inside=bool(arcs))
-        self._arcs = {place: arcs for place, arcs in found.items() if arcs and arcs[-1].t >= t_new}
+        for member in map(tuple, near.tolist()):
+            motion, arcs = joints.member(x, member), planned.get(member, [])
+            t_start, start = (arcs[-1].t, motion.settled(arcs[-1].between(arcs[-1].t))) if arcs else (t, x[member])
+            policy, step = joints.singular.of(member), t_new - t
+            planned[member] = arcs + policy.arcs(motion, t_start, start, t_new, step, inside=bool(arcs))
+        self._arcs = {member: arcs for member, arcs in planned.items() if arcs and arcs[-1].t >= t_new}
         return bool(self._arcs)
 
     def planned(self, shape: tuple[int, ...], others: Between) -> Between:
@@ -117,15 +117,15 @@ class AlongArcs:
 
     def __call__(self, time: float) -> np.ndarray:
         x, rest = np.zeros(self.shape), np.ones(self.shape[:-1], dtype=bool)
-        for place, arcs in self.arcs.items():
-            x[place], rest[place] = self._on_arc(place, arcs, time), False
+        for member, arcs in self.arcs.items():
+            x[member], rest[member] = self._on_arc(member, arcs, time), False
         if self.others is not None and rest.any():
             x[rest] = self.system.corrected(self.others(time), rest)
         return x
 
-    def _on_arc(self, place: tuple[int, ...], arcs: list[Arc], time: float) -> np.ndarray:
+    def _on_arc(self, member: tuple[int, ...], arcs: list[Arc], time: float) -> np.ndarray:
         arc = next(arc for arc in arcs if time <= arc.t)
-        x = self.joints.member(np.zeros(0), place).settled(arc.between(time))
+        x = self.joints.member(np.zeros(0), member).settled(arc.between(time))
         return self.system.from_joints(x)
 
 
@@ -133,7 +133,7 @@ class AlongArcs:
 
 
 class Headway:
-    """Whether a motion to ``end`` in adaptive steps gets on, by the evaluations that it takes."""
+    """Detects whether adaptive steps to ``end`` make progress, by their number of evaluations."""
 
     def __init__(self, system: System, t: float, end: float):
         self._system, self._end = system, end
@@ -270,7 +270,7 @@ class Adaptive:
             if arc is not None:
                 return arc, longest
         if solver.status == "failed" or not np.isfinite(solver.y).all():
-            why = "; ".join(str(one) for one in (message, self._lost) if one)
+            why = "; ".join(str(reason) for reason in (message, self._lost) if reason)
             why = why or self._velocity(solver.y)  # LSODA does not say why
             raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
         return None, math.inf if says else longest
@@ -315,8 +315,7 @@ class Adaptive:
         return min(100.0 * guess, (0.01 / steepest) ** (1.0 / (ORDER_OF_ERRORS[self._method] + 1)) * unit)
 
     def _advanced(self, solver: Any) -> str | None:
-        """Let the solver make a step; its message where it cannot.  What its linear algebra raises is no bug of the
-        user's functions."""
+        """Let the solver take a step; returns its message on failure. Errors of its linear algebra are failures too."""
         try:
             return solver.step()
         except ValueError as error:
@@ -367,7 +366,7 @@ class Adaptive:
 
 
 def _dense_output(solver: Any, system: System) -> Callable[[float], np.ndarray]:
-    """The solver's own interpolation of its last step, good for ever."""
+    """The solver's interpolation of its last step, which stays valid."""
     return _Later(solver, system) if isinstance(solver, scipy.integrate.DOP853) else solver.dense_output()
 
 
@@ -435,11 +434,11 @@ class Fixed:
     def _fit(self, t: float, end: float) -> None:
         """Make the way to ``end`` a whole number of steps, by a new grid with a slightly different step if need be."""
         count = (end - t) / self.next_step
-        whole = max(1, round(count))
+        steps = max(1, round(count))
         here, slack = self._origin + self._index * self.next_step, WHOLE * self.next_step
         on_grid = math.isclose(t, here, rel_tol=WHOLE, abs_tol=slack)
-        if not on_grid or abs(count - whole) > WHOLE * whole:
-            self._origin, self._index, self.next_step = t, 0, (end - t) / whole
+        if not on_grid or abs(count - steps) > WHOLE * steps:
+            self._origin, self._index, self.next_step = t, 0, (end - t) / steps
 
     def _stepper(self) -> Stepper:
         """A step that ends on the manifold."""
@@ -448,7 +447,7 @@ class Fixed:
 
 
 class _Hermite:
-    """The cubic through x and its rates at both ends of a step: an error of fourth order in the step."""
+    """Cubic Hermite interpolation of x and its rates over a step; fourth-order error."""
 
     def __init__(self, system: System, t_old: float, x_old: np.ndarray, t: float, x: np.ndarray):
         self._system, self._ends = system, ((t_old, x_old), (t, x))

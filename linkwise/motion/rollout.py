@@ -15,6 +15,7 @@ from ..compiler.ir.program import Array, Program
 from ..compiler.known_targets import is_long, load, rollout_targets
 from ..compiler.passes.scan import scan
 from ..compiler.pipeline import compile
+from ..compiler.recipes import remembered_program
 from ..compiler.runtime.arrays import NoDeviceError, UnreadableArrayError, is_foreign, on_device
 from ..compiler.runtime.device_arrays import DeviceCall
 from ..compiler.runtime.explanations import KernelError
@@ -232,15 +233,11 @@ def compiled_rollout(
     with_velocities = all_states if in_momenta(step, target) else None
 
     def rollout(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        program = step.program(mech, dtype, numbers, with_velocities=with_velocities, loops=None)
-        if not program.loops and is_long(program, target):  # stages of one kind as a loop, but within constraints
-            stages = not mech.loops
-            program = step.program(mech, dtype, numbers, with_velocities=with_velocities, loops=None, stages=stages)
-        per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
-        carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
-        last = (MOMENTA + NEXT,) if with_velocities else ()
-        run = load(scan(program, carried, per_run, registers(program, vectors), last), dtype, target)
-        return (run, program.inputs) if with_velocities is None else without_momenta(run, program.inputs)
+        decided = step.decisions(mech)
+        program = remembered_program(_over_steps, mech, step, decided, dtype, target, numbers, with_velocities, vectors)
+        inputs = tuple(replace(array, axes=()) for array in program.inputs)
+        run = load(program, dtype, target)
+        return (run, inputs) if with_velocities is None else without_momenta(run, inputs)
 
     def shared(numbers: Any) -> Any:
         run, inputs = rollout((numbers,))
@@ -251,6 +248,27 @@ def compiled_rollout(
 
     request = ("rollout", step, target, with_velocities, vectors)
     return stored(mech, (*request, dtype), lambda: shared_by_variants(mech, request, dtype, own, shared))
+
+
+def _over_steps(
+    mech: Mechanism,
+    step: Step,
+    decided: Mapping[str, Any],
+    dtype: str,
+    target: str,
+    numbers: tuple[Any, ...],
+    with_velocities: bool | None,
+    vectors: int,
+) -> Program:
+    """The program of a rollout; ``decided`` are the decisions of the mechanism that it goes by."""
+    program = step.program(mech, dtype, numbers, with_velocities=with_velocities, loops=None)
+    if not program.loops and is_long(program, target):  # stages of one kind as a loop, but within constraints
+        stages = not mech.loops
+        program = step.program(mech, dtype, numbers, with_velocities=with_velocities, loops=None, stages=stages)
+    per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
+    carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
+    last = (MOMENTA + NEXT,) if with_velocities else ()
+    return scan(program, carried, per_run, registers(program, vectors), last)
 
 
 def _planned(

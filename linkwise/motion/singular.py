@@ -70,7 +70,7 @@ class Motion(Protocol):
 
     @property
     def drifts(self) -> bool:
-        """Whether states before an arc may be off the manifold by errors of integration."""
+        """Whether states before an arc may have left the manifold by integration errors."""
         ...
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
@@ -80,7 +80,7 @@ class Motion(Protocol):
         ...
 
     def rates_along(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """(k, n): dx/dt of k states, each at its own time."""
+        """(k, n): dx/dt of k states at given times."""
         ...
 
     def closed(self, x: np.ndarray) -> np.ndarray:
@@ -115,7 +115,7 @@ class Arc:
 
 
 def gauss_pairs(pairs: int) -> np.ndarray:
-    """Gauss's nodes, from -1 to 1, none of them in the middle."""
+    """An even number of Gauss nodes from -1 to 1, so that none is in the middle."""
     return legendre.leggauss(2 * pairs)[0]
 
 
@@ -127,7 +127,7 @@ def outer_pairs(pairs: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Where an arc satisfies the equations of motion.
+    """Nodes at which an arc satisfies the equations of motion.
 
     length      seconds, from the start of the arc
     at          from -1 to 1
@@ -141,7 +141,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Measure:
-    """How differences of states x, and of paths of them, are measured, dimensionless.
+    """Dimensionless norms of differences of states and of paths.
 
     velocity_size   how many of the last numbers of x are velocities or what else changes with them
     units           (n,): of the numbers of x
@@ -184,7 +184,7 @@ def collocated(
         states, before = inside @ path, states
         changes.append(measure(states - before, path))
     errors = (states - motion.closed(states), path[-2:])
-    error = max(changes[-1], *(measure(one, path) for one in errors))
+    error = max(changes[-1], *(measure(estimate, path) for estimate in errors))
     return Arc(t, t + nodes.length, half, path, error)
 
 
@@ -192,7 +192,7 @@ def collocated(
 
 
 class Start(NamedTuple):
-    """Where an arc starts: the time, x, and the accelerations (nv,) there."""
+    """Start of an arc: time, x, and accelerations (nv,)."""
 
     t: float
     x: np.ndarray
@@ -238,7 +238,7 @@ class SingularPositions:
         return self if self.rank is None else replace(self, rank=self.rank[states])
 
     def telling(self, tell: Callable[[float, str], None]) -> SingularPositions:
-        """The same policy, which tells what it has to say instead of warning."""
+        """The policy with messages passed to ``tell`` instead of warnings."""
         return replace(self, tell=tell)
 
     def conditioning(self, q: np.ndarray) -> np.ndarray:
@@ -294,18 +294,18 @@ class SingularPositions:
     def arcs(self, motion: Motion, t: float, x: np.ndarray, until: float, step: float, inside: bool) -> list[Arc]:
         """Arcs from (t, x) that end at ``until``, within a ``step``, or after it; none if the motion cannot be followed
         by arcs, or need not be, as it is not near a singular position; ``inside`` says that it just was."""
-        found: list[Arc] = []
+        arcs: list[Arc] = []
         while t < until:
             rates = motion.rates(t, x)
             arc, _ = self.arc(motion, t, x, rates, step)
-            if arc is None and (found or inside):
+            if arc is None and (arcs or inside):
                 arc = self._collocated(motion, Start(t, x, motion.state(rates)[1]), step, gauss_pairs)
                 arc = arc if arc is not None and arc.error <= ROUNDED else None
             if arc is None:
                 return []
-            found.append(arc)
+            arcs.append(arc)
             t, x = arc.t, motion.settled(arc.between(arc.t))
-        return found
+        return arcs
 
     # -- what is ahead ------------------------------------------------------------------------------------------
 
@@ -374,7 +374,7 @@ class SingularPositions:
             if arc.error <= FINE or (nodes is gauss_pairs and arc.error <= GAUSSIAN):
                 return arc
             if best is not None and arc.error > STAGNANT * best.error:
-                return min(best, arc, key=lambda one: one.error)
+                return min(best, arc, key=lambda candidate: candidate.error)
             best = arc
         return best
 
@@ -446,11 +446,11 @@ class SingularPositions:
             time, width = time + width * float(np.clip(0.5 * (left - right) / bend, -1.0, 1.0)), 0.1 * width
         return float(np.clip(time, arc.t_old, arc.t)), least
 
-    def _say(self, time: float, what: str) -> None:
+    def _say(self, time: float, problem: str) -> None:
         if self.tell is not None:
-            self.tell(time, what)
+            self.tell(time, problem)
         else:
-            warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {what}", MechanismWarning)
+            warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {problem}", MechanismWarning)
 
     def _size(self, v: np.ndarray) -> float:
         """The largest of velocities or accelerations (nv,), lengths in units of the mechanism's size."""
@@ -504,15 +504,15 @@ class SingularPositions:
             np.linalg.inv(legendre.legvander(nodes, len(nodes) - 1)).T @ legendre.legvander(0.0, len(nodes) - 1)[0]
         )
         for _ in range(HALVINGS):
-            ways = self._path(q, v, np.zeros_like(v), length * nodes)
+            steps = self._path(q, v, np.zeros_like(v), length * nodes)
             try:
-                closed_states = motion.closed(self._states(x, ways, np.broadcast_to(v, (len(nodes), len(v)))))
+                closed_states = motion.closed(self._states(x, steps, np.broadcast_to(v, (len(nodes), len(v)))))
             except MechanismError:
                 return None
             v, before = to_middle @ motion.state(closed_states)[1], v
             if self._size(v - before) <= CONSISTENT * self._size(v):
-                given = motion.state(x)[1]
-                fits = self._size(before - given) <= INCONSISTENT * self._size(given)
+                velocity = motion.state(x)[1]
+                fits = self._size(before - velocity) <= INCONSISTENT * self._size(velocity)
                 return self._states(x, q[None], before[None])[0] if fits else None
         return None
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..compiler.ir.program import Array
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile, trace_with_plan
+from ..compiler.requests import parameter_arrays
 from ..compiler.store import float64_function, stored
 from ..constraints.elimination_orders import fronts
 from ..dynamics.trees import difference, integrate
@@ -186,6 +187,16 @@ class Step:
     def __call__(self, mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:
         """The kernel of one step; as a request for ``kernel_function``."""
         return compile(self.algorithm(mech), mech, dtype, parameters=(*parameters, *self.parameters))
+
+    def decisions(self, mech: Mechanism) -> dict[str, Any]:
+        """What the mechanism decides of its steps: orders of elimination, units."""
+        return self.plain(mech).with_defaults(mech, {})
+
+    def shapes(self, mech: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
+        """Name and core shape of every input of a step."""
+        arrays, _ = parameter_arrays(mech, self.parameters)
+        own = self.algorithm(mech).shapes(mech, self.decisions(mech))
+        return [*own, *((array.name, array.shape) for array in arrays)]
 
     def program(
         self,

@@ -84,12 +84,12 @@ def load(
     supported = ", ".join(f"{known.name} (<{tag}>)" for tag, known in FORMATS.items() if known.read is not None)
     if root.tag not in FORMATS:
         raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {supported}")
-    found = FORMATS[root.tag]
-    if found.read is None:
-        raise MechanismError(f"{source}: {found.advice.format(name=found.name, supported=supported)}")
+    reader = FORMATS[root.tag]
+    if reader.read is None:
+        raise MechanismError(f"{source}: {reader.advice.format(name=reader.name, supported=supported)}")
     beside = yaml_loops.companion(loops, root)
     with _errors_of(source):
-        mechanism = found.read(root, base is not None, gravity, name, folder, mimic)
+        mechanism = reader.read(root, base is not None, gravity, name, folder, mimic)
         if base is not None and not base.is_free:
             mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
     mechanism = root.findings.told(mechanism, source)
@@ -111,9 +111,9 @@ def _checked_loops(mechanism: Mechanism, source: str) -> Mechanism:
     return mechanism
 
 
-def _is_of_mujoco(given: Any) -> bool:
-    """Whether this is a model or a specification of MuJoCo's, which is not imported for the question."""
-    kind = type(given)
+def _is_of_mujoco(value: Any) -> bool:
+    """Whether this is a model or specification of MuJoCo, decided without importing MuJoCo."""
+    kind = type(value)
     return kind.__module__.partition(".")[0] == "mujoco" and kind.__name__ in ("MjModel", "MjSpec")
 
 
@@ -137,8 +137,7 @@ def _of_mujoco(
 
 @contextmanager
 def _errors_of(source: str) -> Iterator[None]:
-    """Errors name the document.  One whose numbers are finite, but too large or too small for what is computed from
-    them, is refused."""
+    """Context in which errors name the document, and overflow in computations from its numbers is refused."""
     with np.errstate(all="ignore"):
         try:
             yield
@@ -152,12 +151,12 @@ def _errors_of(source: str) -> Iterator[None]:
             raise MechanismError(f"{source}: {error}") from error
 
 
-def _base_joint(given: Any) -> Joint | None:
+def _base_joint(joint: Any) -> Joint | None:
     """The joint that moves the root link; None where it does not move."""
-    if isinstance(given, bool | np.bool_):
-        return Floating() if given else None
-    if not isinstance(given, Joint):
+    if isinstance(joint, bool | np.bool_):
+        return Floating() if joint else None
+    if not isinstance(joint, Joint):
         raise MechanismError(
-            f"floating_base is True, False or a joint such as linkwise.Planar() or linkwise.Floating(), not {given!r}"
+            f"floating_base is True, False or a joint such as linkwise.Planar() or linkwise.Floating(), not {joint!r}"
         )
-    return given if given.nv else None
+    return joint if joint.nv else None

@@ -55,7 +55,7 @@ def _expanded(path: str, arguments: Mapping[str, str]) -> str:
 
 
 def _described(name: str) -> tuple[str, Mapping[str, str]]:
-    """The file of a robot description, and the arguments of its macros."""
+    """The file of a robot description, and its macro arguments."""
     try:
         package = import_module("robot_descriptions")
     except ImportError:

@@ -122,12 +122,12 @@ def _collected(cells: dict[str, Any]) -> dict[str, Any]:
     plain = {name.lower().replace("_", ""): name for name in cells}
     row = dict(cells)
     for vector in ("r", "com"):
-        found = [plain.get(f"{vector}{axis}") for axis in "xyz"]
-        if any(found):
-            row[vector] = [row.pop(name, 0.0) if name else 0.0 for name in found]
-    found = [plain.get(name) for name in _INERTIA]
-    if any(found):
-        xx, yy, zz, xy, xz, yz = (row.pop(name, 0.0) if name else 0.0 for name in found)
+        entries = [plain.get(f"{vector}{axis}") for axis in "xyz"]
+        if any(entries):
+            row[vector] = [row.pop(name, 0.0) if name else 0.0 for name in entries]
+    entries = [plain.get(name) for name in _INERTIA]
+    if any(entries):
+        xx, yy, zz, xy, xz, yz = (row.pop(name, 0.0) if name else 0.0 for name in entries)
         row["inertia"] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     return row
 

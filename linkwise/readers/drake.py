@@ -32,7 +32,7 @@ _NOT_ACTING = {
 
 
 class BallConstraint(NamedTuple):
-    """Two points that coincide, each in the frame of its link."""
+    """Two coincident points, each given in its link's frame."""
 
     name: str
     link_a: Element
@@ -42,7 +42,7 @@ class BallConstraint(NamedTuple):
 
 
 def is_joint(element: Element) -> bool:
-    """Whether this is a joint of Drake's own."""
+    """Whether this is a joint element of Drake's own."""
     return element.tag == JOINT
 
 
@@ -91,6 +91,6 @@ def note_omissions(root: Element) -> None:
 
 
 def is_known(element: Element) -> bool:
-    """Whether this module reads an element, or notes it."""
-    own = element.tag.removeprefix(PREFIX)
-    return element.tag in (JOINT, BALL) or (element.tag.startswith(PREFIX) and own in _NOT_ACTING)
+    """Whether this module reads or notes an element."""
+    word = element.tag.removeprefix(PREFIX)
+    return element.tag in (JOINT, BALL) or (element.tag.startswith(PREFIX) and word in _NOT_ACTING)

@@ -1,4 +1,4 @@
-"""What readers come across, told at the end in few words: one summary of what does not act, one of other remarks."""
+"""Collects remarks of readers and reports them at the end: one summary of ignored elements, one of other remarks."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from linkwise.mechanism.elements import OF_JOINTS
 
 
 class Findings:
-    """Collects omissions and remarks of one document; those that differ in their place only are told once."""
+    """Omissions and remarks of one document; equal ones at several locations are reported once."""
 
     def __init__(self) -> None:
         self._omissions: dict[tuple[str, str, bool], list[str]] = {}
         self._remarks: dict[str, list[str]] = {}
 
-    def omit(self, place: str, what: str, advice: str, constrains: bool = False) -> None:
+    def omit(self, location: str, feature: str, advice: str, constrains: bool = False) -> None:
         """Something does not act: see ``Note``."""
-        self._omissions.setdefault((what, advice, constrains), []).append(place)
+        self._omissions.setdefault((feature, advice, constrains), []).append(location)
 
-    def remark(self, place: str, message: str) -> None:
+    def remark(self, location: str, message: str) -> None:
         """Something is read otherwise than it may have been meant; the message continues the place."""
-        places = self._remarks.setdefault(message, [])
-        if place not in places:  # copies of an element have the same
-            places.append(place)
+        locations = self._remarks.setdefault(message, [])
+        if location not in locations:  # copies of an element have the same
+            locations.append(location)
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What does not act; first what holds parts together."""
-        notes = (Note(what, tuple(where), advice, c) for (what, advice, c), where in self._omissions.items())
+        """Notes on ignored elements; those that constrain motion first."""
+        notes = (Note(feature, tuple(where), advice, c) for (feature, advice, c), where in self._omissions.items())
         return tuple(sorted(notes, key=lambda note: not note.constrains))
 
     def told(self, mechanism: Mechanism, source: str) -> Mechanism:
@@ -48,14 +48,14 @@ class Findings:
     def tell_remarks(self) -> None:
         """Warn of all remarks at once."""
         if self._remarks:
-            warn_caller("\n".join(_in_places(*one) for one in self._remarks.items()), MechanismWarning)
+            warn_caller("\n".join(_in_places(*remark) for remark in self._remarks.items()), MechanismWarning)
 
 
 OF_BODIES = {"gravity_compensation": "held up", "fluid": "in a fluid"}
 
 
 def acting_summary(mechanism: Mechanism) -> str:
-    """What acts, in one line with counts; nothing if nothing does."""
+    """The active force elements in one line with counts; empty if none."""
     counts = [_counted(kind, len(names)) for kind, names in mechanism.forces.active.items()]
     return f"acting: {', '.join(counts)}" if counts else ""
 
@@ -79,13 +79,13 @@ def summary(notes: Sequence[Note]) -> str:
 
 
 def _all_counted(notes: Sequence[Note]) -> str:
-    """ "8 joints with damping, 2 plugins": those of one name together, whatever is advised about each."""
+    """Text such as "8 joints with damping, 2 plugins", merging notes of one name."""
     where: dict[str, tuple[str, ...]] = {}
     for note in notes:
         where[note.what] = where.get(note.what, ()) + note.where
-    return ", ".join(Note(what, places, "").counted for what, places in where.items())
+    return ", ".join(Note(feature, locations, "").counted for feature, locations in where.items())
 
 
-def _in_places(message: str, places: list[str]) -> str:
-    more = f" (and {len(places) - 1} more: {', '.join(places[1:])})" if len(places) > 1 else ""
-    return f"{places[0]} {message}{more}"
+def _in_places(message: str, locations: list[str]) -> str:
+    more = f" (and {len(locations) - 1} more: {', '.join(locations[1:])})" if len(locations) > 1 else ""
+    return f"{locations[0]} {message}{more}"

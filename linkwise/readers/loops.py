@@ -1,4 +1,4 @@
-"""Loops and couplings of a mechanism whose own file does not write them, such as plain URDF: a companion file in TOML.
+"""Loops and couplings in a TOML companion file, for formats that cannot express them, such as plain URDF.
 
     [[loop]]
     name = "tip_pin"
@@ -67,8 +67,8 @@ def with_loops_of(mech: Mechanism, loops: Source) -> Mechanism:
 
 
 def companion_of(root: Element, folder: Path | None) -> Path | None:
-    """The file that <loops file="..."/> of a URDF document names, which stands beside it in the same folder."""
-    named = next((one for one in root.all("loops") if "file" in one.attributes), None)
+    """The file named by <loops file="..."/> of a URDF document, in the same folder."""
+    named = next((element for element in root.all("loops") if "file" in element.attributes), None)
     if named is None or root.tag != "robot":
         return None
     file = named.text("file")
@@ -114,7 +114,10 @@ def _parsed(text: str, source: str) -> list[Any]:
     loops, couplings = head.get("loop", []), head.get("coupling", [])
     if not (isinstance(loops, list) and isinstance(couplings, list) and (loops or couplings)):
         raise MechanismError(f"{source}: loops are written as [[loop]], one for each; there is none")
-    return [*loops, *({"ratios": None, **one} if isinstance(one, dict) else one for one in couplings)]
+    return [
+        *loops,
+        *({"ratios": None, **coupling} if isinstance(coupling, dict) else coupling for coupling in couplings),
+    ]
 
 
 def _loop(mech: Mechanism, number: int, table: Any) -> Constraint:
@@ -122,65 +125,64 @@ def _loop(mech: Mechanism, number: int, table: Any) -> Constraint:
         return table
     if not isinstance(table, Mapping):
         raise MechanismError(f"loop {number} must be a table of {', '.join(_COMMON)}, not {table!r}")
-    what = f"loop {number}" + (f" ({table['name']!r})" if isinstance(table.get("name"), str) else "")
+    label = f"loop {number}" + (f" ({table['name']!r})" if isinstance(table.get("name"), str) else "")
     if "ratios" in table:
-        return _coupling(what, table)
+        return _coupling(label, table)
     for key in ("name", "kind", "link_a", "link_b"):
         if not isinstance(table.get(key), str) or not table[key].strip():
-            found = f"is {table[key]!r}" if key in table else "is missing"
-            raise MechanismError(f"{what}: {key} {found}; a string is needed")
-    kind = _kind(what, table)
+            problem = f"is {table[key]!r}" if key in table else "is missing"
+            raise MechanismError(f"{label}: {key} {problem}; a string is needed")
+    kind = _kind(label, table)
     for key in ("link_a", "link_b"):
         if table[key] not in mech.frames:
             raise MechanismError(
-                f"{what}: mechanism {mech.name!r} has no link {table[key]!r} for {key}: "
+                f"{label}: mechanism {mech.name!r} has no link {table[key]!r} for {key}: "
                 + did_you_mean(table[key], mech.frames)
             )
-    poses = {key: _pose(f"{key} of {what}", table.get(key)) for key in ("pose_a", "pose_b")}
+    poses = {key: _pose(f"{key} of {label}", table.get(key)) for key in ("pose_a", "pose_b")}
     return Loop(table["name"], kind, table["link_a"], poses["pose_a"], table["link_b"], poses["pose_b"])
 
 
-def _coupling(what: str, table: Mapping[str, Any]) -> Coupling:
+def _coupling(label: str, table: Mapping[str, Any]) -> Coupling:
     for key in table:
         if key not in _OF_COUPLINGS:
-            raise MechanismError(f"{what}: unknown key {key!r} of a coupling: {did_you_mean(key, _OF_COUPLINGS)}")
+            raise MechanismError(f"{label}: unknown key {key!r} of a coupling: {did_you_mean(key, _OF_COUPLINGS)}")
     if "formula" in table or "joints" in table:
-        return _relation(what, table)
+        return _relation(label, table)
     if not isinstance(table["ratios"], Mapping):
-        raise MechanismError(f"{what}: a coupling needs ratios = {{joint = ratio, ...}}, not {table['ratios']!r}")
+        raise MechanismError(f"{label}: a coupling needs ratios = {{joint = ratio, ...}}, not {table['ratios']!r}")
     return Coupling(table.get("name", ""), table["ratios"], table.get("offset", 0.0))
 
 
-def _relation(what: str, table: Mapping[str, Any]) -> Coupling:
+def _relation(label: str, table: Mapping[str, Any]) -> Coupling:
     if table["ratios"] is not None:
-        raise MechanismError(f"{what}: a coupling has ratios, or joints and a formula, not both")
+        raise MechanismError(f"{label}: a coupling has ratios, or joints and a formula, not both")
     missing = [key for key in ("joints", "formula") if key not in table]
     if missing or not isinstance(table["formula"], (str, list)) or not isinstance(table["joints"], list):
-        raise MechanismError(f'{what}: a relation is joints = ["cam", "lift"] and formula = "lift - 0.01*cos(cam)"')
+        raise MechanismError(f'{label}: a relation is joints = ["cam", "lift"] and formula = "lift - 0.01*cos(cam)"')
     return Coupling(table.get("name", ""), tuple(table["joints"]), table.get("offset", 0.0), relation=table["formula"])
 
 
 def _kinds() -> dict[str, type[LoopKind]]:
-    """The kinds of joints that can close a loop, and of contacts, by what files call them: pin_in_slot for
-    PinInSlot."""
+    """Kinds of loop joints and contacts by their names in files: pin_in_slot for PinInSlot."""
     closing = [(name, kind) for name, kind in KINDS.items() if getattr(kind, "nv", 6) < 6]
-    own: list[tuple[str, type[LoopKind]]] = [*closing, *CONTACTS.items()]
-    return {word_of(name): kind for name, kind in own}
+    classes: list[tuple[str, type[LoopKind]]] = [*closing, *CONTACTS.items()]
+    return {word_of(name): kind for name, kind in classes}
 
 
-def _kind(what: str, table: Mapping[str, Any]) -> LoopKind:
-    """The joint, with the keys that its kind needs and no others; a contact may leave out those that it knows."""
-    kinds, given = _kinds(), table["kind"]
+def _kind(label: str, table: Mapping[str, Any]) -> LoopKind:
+    """The joint or contact of a table; unknown keys are refused, keys with defaults may be missing."""
+    kinds, word = _kinds(), table["kind"]
     meant = {known.replace("_", ""): known for known in kinds if "." not in known}
-    name = given if given in kinds else meant.get(given.lower().replace("_", ""), "")
+    name = word if word in kinds else meant.get(word.lower().replace("_", ""), "")
     if not name:
-        raise MechanismError(f"{what}: unknown kind {given!r}: {did_you_mean(given.lower(), kinds)}")
+        raise MechanismError(f"{label}: unknown kind {word!r}: {did_you_mean(word.lower(), kinds)}")
     record: Any = kinds[name]
     fields = {key_of(field.name): field for field in dataclasses.fields(record) if field.init}
     known = (*_COMMON, *fields)
     for key in table:
         if key not in known:
-            raise MechanismError(f"{what}: unknown key {key!r} of a {name} loop: {did_you_mean(key, known)}")
+            raise MechanismError(f"{label}: unknown key {key!r} of a {name} loop: {did_you_mean(key, known)}")
     values: dict[str, Any] = {}
     for key, field in fields.items():
         like = table.get(key) if field.default is dataclasses.MISSING else field.default
@@ -191,32 +193,32 @@ def _kind(what: str, table: Mapping[str, Any]) -> LoopKind:
         if key not in table and issubclass(record, Contact) and field.default is not dataclasses.MISSING:
             continue
         if key not in table:
-            raise MechanismError(f"{what}: a {name} loop needs {key} = {'[x, y, z]' if shape == (3,) else '...'}")
-        numbers = checked_array(f"{key} of {what}", table[key], shape).tolist()
+            raise MechanismError(f"{label}: a {name} loop needs {key} = {'[x, y, z]' if shape == (3,) else '...'}")
+        numbers = checked_array(f"{key} of {label}", table[key], shape).tolist()
         values[field.name] = tuple(numbers) if shape else numbers
     try:
         return record(**values)
     except ValueError as error:
-        raise MechanismError(f"{what}: {error}") from None
+        raise MechanismError(f"{label}: {error}") from None
 
 
-def _pose(what: str, value: Any) -> Any:
+def _pose(label: str, value: Any) -> Any:
     """A pose as ``Loop`` takes it: None, (rotation, position) or 4x4."""
     if not isinstance(value, Mapping):
         return value
     unknown = [key for key in value if key not in ("xyz", *_ROTATIONS)]
     if unknown:
-        raise MechanismError(f"{what}: unknown key {unknown[0]!r}: {did_you_mean(unknown[0], ('xyz', *_ROTATIONS))}")
+        raise MechanismError(f"{label}: unknown key {unknown[0]!r}: {did_you_mean(unknown[0], ('xyz', *_ROTATIONS))}")
     rotations = [key for key in _ROTATIONS if key in value]
     if len(rotations) > 1:
-        raise MechanismError(f"{what}: {' and '.join(rotations)} both give its orientation; give one of them")
-    position = checked_array(f"xyz of {what}", value.get("xyz", (0.0, 0.0, 0.0)), (3,))
-    return (_rotation(what, rotations[0], value[rotations[0]]) if rotations else None), position
+        raise MechanismError(f"{label}: {' and '.join(rotations)} both give its orientation; give one of them")
+    position = checked_array(f"xyz of {label}", value.get("xyz", (0.0, 0.0, 0.0)), (3,))
+    return (_rotation(label, rotations[0], value[rotations[0]]) if rotations else None), position
 
 
-def _rotation(what: str, key: str, value: Any) -> Any:
+def _rotation(label: str, key: str, value: Any) -> Any:
     if key == "rotation":
-        return checked_array(f"rotation of {what}", value, (3, 3))
+        return checked_array(f"rotation of {label}", value, (3, 3))
     if key == "rpy":
-        return rotation_from_rpy(tuple(checked_array(f"rpy of {what}", value, (3,)).tolist()))
-    return rotation_from_quaternion(value, f"quaternion of {what}")
+        return rotation_from_rpy(tuple(checked_array(f"rpy of {label}", value, (3,)).tolist()))
+    return rotation_from_quaternion(value, f"quaternion of {label}")

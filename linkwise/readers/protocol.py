@@ -1,4 +1,4 @@
-"""What every reader of mechanism files shares: the shape of a reader, and XML read safely with line numbers."""
+"""Shared by all readers: the reader protocol, and safe XML parsing with line numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ AnyReader = TypeVar("AnyReader", bound=Reader)
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of document: what it is called, how it is read, and what to say of it where nothing reads it."""
+    """A kind of document: its name, its reader, and advice if it has none."""
 
     name: str
     read: Reader | None = None
@@ -84,13 +84,13 @@ def register_reader(root_element: str, format_name: str) -> Callable[[AnyReader]
 
 
 def unbounded(limit: float) -> float:
-    """A limit, infinite where its number is one that stands for none: formats have no infinite numbers."""
+    """A limit; numbers that stand for infinity in formats become infinite."""
     return math.copysign(math.inf, limit) if abs(limit) >= NO_LIMIT else limit
 
 
 @dataclass
 class Element:
-    """An XML element that knows where it stands, for messages that point at the line.
+    """An XML element with its line number, for messages.
 
     Namespace prefixes are kept as part of the tag, so that elements of extensions are told apart from the format's own.
     ``owner`` is the label of the nearest element around it that has a name; the root is not worth naming.
@@ -112,25 +112,25 @@ class Element:
         return (child for child in self.children if child.tag == tag)
 
     def first(self, tag: str) -> Element | None:
-        """The first child with this tag, if there is one."""
+        """The first child with this tag, or None."""
         return next(self.all(tag), None)
 
     def required(self, tag: str) -> Element:
-        """The first child with this tag; its absence is an error."""
+        """The first child with this tag; raises if it is missing."""
         child = self.first(tag)
         if child is None:
             raise self.error(f"{self.label} has no <{tag}>")
         return child
 
     def text(self, attribute: str) -> str:
-        """The value of an attribute that must be there and not be blank."""
+        """A required attribute that is not blank."""
         value = self.attributes.get(attribute, "").strip()
         if not value:
             raise self.error(f'{self.label} needs the attribute {attribute}="..."')
         return value
 
     def number(self, attribute: str, default: float | None = None, finite: bool = True) -> float:
-        """The value of a numeric attribute; without a default it must be there."""
+        """A numeric attribute; required without a default."""
         if default is not None and attribute not in self.attributes:
             return default
         return self._parsed(attribute, self.text(attribute), finite)
@@ -145,7 +145,7 @@ class Element:
         return self._numbers(attribute, f'{attribute}="{text}"', text, fewest, most)
 
     def content_numbers(self, fewest: int = 1, most: int | None = None) -> tuple[float, ...]:
-        """The same of what stands between its tags."""
+        """Numbers in the element's content: ``fewest`` of them, or up to ``most``."""
         return self._numbers("its content", f'its content "{self.content}"', self.content, fewest, most)
 
     def _numbers(self, name: str, shown: str, text: str, fewest: int, most: int | None) -> tuple[float, ...]:
@@ -167,7 +167,7 @@ class Element:
 
     @property
     def label(self) -> str:
-        """The element as a reader of the file would call it: by its name, or by what it belongs to."""
+        """The element's name in messages: by its name, or by its owner."""
         name = self.attributes.get("name")
         if name is None:
             tag = f"<{shortened(self.tag, _LONGEST_NAME)}>"
@@ -184,11 +184,11 @@ def warn(element: Element, message: str) -> None:
     element.findings.remark(f"{element.source}:{element.line}: {element.label}", message)
 
 
-def omit(element: Element, what: str, advice: str, constrains: bool = False, detail: str = "") -> None:
-    """Note that an element does not act; the words are those of ``Note``, ``detail`` is added to the place."""
+def omit(element: Element, feature: str, advice: str, constrains: bool = False, detail: str = "") -> None:
+    """Note that an element is ignored; ``detail`` is added to its location."""
     line = f":{element.line}" if element.line else ""  # a model without a document has no lines
-    place = f"{PurePath(element.source).name}{line} {element.label}" + (f" ({detail})" if detail else "")
-    element.findings.omit(place, what, advice, constrains)
+    location = f"{PurePath(element.source).name}{line} {element.label}" + (f" ({detail})" if detail else "")
+    element.findings.omit(location, feature, advice, constrains)
 
 
 def warn_of_slips(
@@ -199,10 +199,10 @@ def warn_of_slips(
     The tables tell what elements may have; what no table knows belongs to other programs, and is not looked at.
     """
 
-    def report(what: str, found: str, known: tuple[str, ...], present: list[str]) -> None:
-        meant = close_names(found.lower(), [name for name in known if name not in present])
-        if found not in known and meant:
-            warn(element, f"has the unknown {what} {found!r}, which is left out: did you mean {meant[0]!r}?")
+    def report(noun: str, word: str, known: tuple[str, ...], present: list[str]) -> None:
+        meant = close_names(word.lower(), [name for name in known if name not in present])
+        if word not in known and meant:
+            warn(element, f"has the unknown {noun} {word!r}, which is left out: did you mean {meant[0]!r}?")
 
     for key in element.attributes:
         report("attribute", key, attributes[element.tag], list(element.attributes))
@@ -217,7 +217,7 @@ def warn_of_slips(
 
 
 def _hint(text: str) -> str:
-    """How to fix what looks like numbers of another kind of file."""
+    """Advice for text that looks like numbers of another format."""
     if "$" in text:
         return "; this looks like xacro: expand it first with `xacro in.xacro > out.urdf`"
     return "; numbers have a decimal point and blanks between them, no commas" if "," in text else ""
@@ -252,14 +252,14 @@ def document_of(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | 
 
 
 def why_unread(path: Path) -> str:
-    """Why a path is not read: nothing is there, or something else than a plain file."""
+    """The reason why a path cannot be read: missing, or not a plain file."""
     if not path.exists():
         return f"there is no file {path}"
     return f"{path} is a {'folder' if path.is_dir() else 'pipe or device'}; only plain files are read"
 
 
 def parse_xml(document: str | bytes, source: str, findings: Findings | None = None) -> Element:
-    """The root element of a document; ``findings`` are those of the document that names it, if it is a part of one.
+    """The root element of a document; ``findings`` are shared with the document that includes it.
 
     Nothing outside the document is ever opened: document types and entities, the way to exponential or external
     expansion, are refused, and size and depth are bounded.
@@ -306,10 +306,10 @@ def parse_xml(document: str | bytes, source: str, findings: Findings | None = No
     try:
         parser.Parse(document, True)
     except expat.ExpatError as error:
-        what = expat.ErrorString(error.code)
+        reason = expat.ErrorString(error.code)
         if error.code == _INVALID_TOKEN and not _is_utf8(document):
-            what = "neither UTF-8 nor in the encoding that its first line names; save the file as UTF-8"
-        raise MechanismError(f"{source}:{error.lineno}: malformed XML: {what} (column {error.offset})") from None
+            reason = "neither UTF-8 nor in the encoding that its first line names; save the file as UTF-8"
+        raise MechanismError(f"{source}:{error.lineno}: malformed XML: {reason} (column {error.offset})") from None
     except MechanismError:
         raise
     except (LookupError, ValueError) as error:  # an encoding that nobody knows

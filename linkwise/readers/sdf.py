@@ -1,4 +1,4 @@
-"""SDF, the format of Gazebo: one model, its links and joints, loops included.
+"""SDF, the format of Gazebo: one model with its links, joints and loops.
 
 A link that is the child of several joints is held by the first of them; the others close loops.  Poses may be relative
 to any link, joint or frame (``relative_to``), axes expressed in any of them.  A model moves freely unless a joint holds
@@ -89,7 +89,7 @@ def from_xml(
 def _one_model(root: Element, world: Element | None) -> Element:
     models = list((world or root).all("model"))
     if len(models) != 1:
-        names = ", ".join(one.attributes.get("name", "?") for one in models) or "none"
+        names = ", ".join(model.attributes.get("name", "?") for model in models) or "none"
         raise root.error(f"an SDF file with one <model> is read, and this has: {names}; keep one of them")
     for tag in ("include", "model"):
         inner = models[0].first(tag)
@@ -109,16 +109,16 @@ def _number(element: Element | None, tag: str, otherwise: float) -> float:
 
 
 def _mass(link: Element) -> tuple[float, Any, Any]:
-    """Mass, pose of the centre of mass, moments along its axes."""
+    """Mass, pose of the centre of mass, and moments along its axes."""
     inertial = link.first("inertial")
     if inertial is None:
         return 1.0, HERE, (1.0, 1.0, 1.0)
     moments = inertial.first("inertia")
     defaults = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
     xx, xy, xz, yy, yz, zz = (_number(moments, key, defaults.get(key, 0.0)) for key in _MOMENTS)
-    own = inertial.first("pose")
+    pose = inertial.first("pose")
     matrix = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return _number(inertial, "mass", 1.0), HERE if own is None else _written(own), matrix
+    return _number(inertial, "mass", 1.0), HERE if pose is None else _written(pose), matrix
 
 
 def _written(pose: Element) -> Pose:
@@ -139,13 +139,13 @@ def _quaternion(rotation: np.ndarray) -> list[float]:
 
 
 class Frames:
-    """Where links, joints and frames are while no joint has moved, in the model's frame and in the world."""
+    """Poses of links, joints and frames at zero coordinates, in the model's frame and in the world."""
 
     def __init__(self, model: Element) -> None:
-        own = model.first("pose")
-        self._model = HERE if own is None else _written(own)
-        parts = (one for tag in ("link", "joint", drake.JOINT, "frame") for one in model.all(tag))
-        self._elements = {one.text("name"): one for one in parts}
+        pose = model.first("pose")
+        self._model = HERE if pose is None else _written(pose)
+        parts = (element for tag in ("link", "joint", drake.JOINT, "frame") for element in model.all(tag))
+        self._elements = {element.text("name"): element for element in parts}
         self._found: dict[str, Pose] = {}
 
     def pose(self, name: str) -> Pose:
@@ -177,7 +177,7 @@ class Frames:
         return self.checked(element, said or MODEL)
 
     def checked(self, element: Element, name: str) -> str:
-        """The name, which must be that of a frame."""
+        """The name of an existing frame; raises otherwise."""
         if name not in (MODEL, WORLD) and name not in self._elements:
             raise element.error(f"{element.label}: there is no frame {name!r}: {did_you_mean(name, self._elements)}")
         return name
@@ -209,40 +209,43 @@ class _Assembly:
         return GROUND if end.content == WORLD else end.content
 
     def tree_joints(self, joints: list[Element]) -> dict[str, Element]:
-        """Link -> the joint that holds it: the first that names it as its child and makes no circle."""
-        found: dict[str, Element] = {}
+        """Link -> its tree joint: the first that names it as child without making a cycle."""
+        carriers: dict[str, Element] = {}
         for joint in joints:
             parent, child = self._end(joint, "parent"), self._end(joint, "child")
             if child == GROUND:
                 raise joint.error(f"{joint.label}: the world cannot be a child; exchange parent and child")
             way = parent
-            while way in found:
-                way = self._end(found[way], "parent")
-            if child not in found and way != child:
-                found[child] = joint
-        return found
+            while way in carriers:
+                way = self._end(carriers[way], "parent")
+            if child not in carriers and way != child:
+                carriers[child] = joint
+        return carriers
 
     def add(self, joint: Element) -> None:
         """A joint of the tree: it moves a link whose frame is the joint's."""
         name, parent, child = joint.text("name"), self._end(joint, "parent"), self._end(joint, "child")
-        place = self._frames.pose(name)
+        joint_pose = self._frames.pose(name)
         at = HERE if parent == GROUND else self._frames.pose(parent)
         kind = self._kind(joint)
-        seen = seen_from(place, self._frames.pose(child))
+        seen = seen_from(joint_pose, self._frames.pose(child))
         same = np.allclose(seen[0], np.eye(3), rtol=0, atol=1e-12) and np.abs(seen[1]).max() < 1e-12
         if same or kind.nv == 0:
-            pose = seen_from(at, self._frames.pose(child) if kind.nv == 0 else place)
+            pose = seen_from(at, self._frames.pose(child) if kind.nv == 0 else joint_pose)
             self._builder.joint(name, kind, parent, child, pose, **self._numbers(joint, kind))
             return
         mover = f"{child}/{name}"
         self._builder.link(mover)
-        self._builder.joint(name, kind, parent, mover, seen_from(at, place), **self._numbers(joint, kind))
+        self._builder.joint(name, kind, parent, mover, seen_from(at, joint_pose), **self._numbers(joint, kind))
         self._builder.joint(f"{child}_fixed", Fixed(), mover, child, seen)
 
     def close(self, joint: Element) -> None:
         """A joint whose child is held already."""
-        place, (a, b) = self._frames.pose(joint.text("name")), (self._end(joint, tag) for tag in ("parent", "child"))
-        first, second = (seen_from(HERE if end == GROUND else self._frames.pose(end), place) for end in (a, b))
+        joint_pose, (a, b) = (
+            self._frames.pose(joint.text("name")),
+            (self._end(joint, tag) for tag in ("parent", "child")),
+        )
+        first, second = (seen_from(HERE if end == GROUND else self._frames.pose(end), joint_pose) for end in (a, b))
         self._builder.loop(joint.text("name"), self._kind(joint), a, first, b, second)
 
     def close_balls(self, model: Element) -> None:
@@ -295,26 +298,26 @@ class _Assembly:
             return {}
         limits = [axis.first("limit") for axis in axes]
         dynamics = [axis.first("dynamics") for axis in axes]
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             "limits": Limits(
-                [unbounded(_number(one, "lower", -math.inf)) for one in limits],
-                [unbounded(_number(one, "upper", math.inf)) for one in limits],
-                [_positive(_number(one, "velocity", math.inf)) for one in limits],
-                [_positive(_number(one, "effort", math.inf)) for one in limits],
+                [unbounded(_number(axis, "lower", -math.inf)) for axis in limits],
+                [unbounded(_number(axis, "upper", math.inf)) for axis in limits],
+                [_positive(_number(axis, "velocity", math.inf)) for axis in limits],
+                [_positive(_number(axis, "effort", math.inf)) for axis in limits],
             )
         }
         for name, tag in (("damping", "damping"), ("friction", "friction"), ("stiffness", "spring_stiffness")):
-            found[name] = [_number(one, tag, 0.0) for one in dynamics]
-        found["rest"] = [_number(one, "spring_reference", 0.0) for one in dynamics]
+            values[name] = [_number(axis, tag, 0.0) for axis in dynamics]
+        values["rest"] = [_number(axis, "spring_reference", 0.0) for axis in dynamics]
         rule = axes[0].first("mimic")
         if rule is not None and self._mimic:
             ratio, offset = _number(rule, "multiplier", 1.0), _number(rule, "offset", 0.0)
-            found["mimic"] = Mimic(rule.text("joint"), ratio, offset - ratio * _number(rule, "reference", 0.0))
-        return found
+            values["mimic"] = Mimic(rule.text("joint"), ratio, offset - ratio * _number(rule, "reference", 0.0))
+        return values
 
 
 def _positive(limit: float) -> float:
-    """A limit of a size, none where it is negative, as the format says."""
+    """A limit; negative numbers mean unlimited."""
     return math.inf if limit < 0.0 else unbounded(limit)
 
 
@@ -322,7 +325,7 @@ def _positive(limit: float) -> float:
 
 
 def _looks(link: Element, folder: Path | None) -> Iterator[Look]:
-    """What a link shows, and what of it touches; what cannot be read is not drawn, which is said."""
+    """Visuals of a link; unreadable ones are skipped with a remark."""
     for tag in ("visual", "collision"):
         for element in link.all(tag):
             try:
@@ -330,7 +333,7 @@ def _looks(link: Element, folder: Path | None) -> Iterator[Look]:
             except MechanismError as error:
                 warn(element, f"is not drawn: {error}")
                 continue
-            diffuse = next((one for material in element.all("material") for one in material.all("diffuse")), None)
+            diffuse = next((colour for material in element.all("material") for colour in material.all("diffuse")), None)
             colour = None if diffuse is None else (*diffuse.content_numbers(3, 4), 1.0)[:4]
             name = element.attributes.get("name", tag)
             at = placed(*_own(element))
@@ -339,22 +342,22 @@ def _looks(link: Element, folder: Path | None) -> Iterator[Look]:
 
 
 def _geometry(geometry: Element, folder: Path | None) -> dict[str, Any]:
-    """Kind, size and file, as a look has them; nothing where the format has what is not drawn."""
-    one = geometry.children[0] if geometry.children else geometry
-    if one.tag == MESH:
-        scale = one.first("scale")
+    """Kind, size and file of a visual; empty for geometry that is not drawn."""
+    shape = geometry.children[0] if geometry.children else geometry
+    if shape.tag == MESH:
+        scale = shape.first("scale")
         shaping = scaled((1.0, 1.0, 1.0) if scale is None else scale.content_numbers(3))
         folders = () if folder is None else (str(folder.absolute()),)
-        return {"kind": MESH, "file": one.required("uri").content, "folders": folders, "shaping": shaping}
-    if one.tag in ("cylinder", "capsule"):
-        return {"kind": one.tag, "size": (_number(one, "radius", 1.0), _number(one, "length", 1.0) / 2.0)}
-    if one.tag == "sphere":
-        return {"kind": one.tag, "size": (_number(one, "radius", 1.0),)}
-    if one.tag == "ellipsoid":
-        return {"kind": one.tag, "size": one.required("radii").content_numbers(3)}
-    if one.tag in ("box", "plane"):
-        size = one.required("size").content_numbers(2, 3)
-        return {"kind": one.tag, "size": tuple(side / 2.0 for side in size)}
+        return {"kind": MESH, "file": shape.required("uri").content, "folders": folders, "shaping": shaping}
+    if shape.tag in ("cylinder", "capsule"):
+        return {"kind": shape.tag, "size": (_number(shape, "radius", 1.0), _number(shape, "length", 1.0) / 2.0)}
+    if shape.tag == "sphere":
+        return {"kind": shape.tag, "size": (_number(shape, "radius", 1.0),)}
+    if shape.tag == "ellipsoid":
+        return {"kind": shape.tag, "size": shape.required("radii").content_numbers(3)}
+    if shape.tag in ("box", "plane"):
+        size = shape.required("size").content_numbers(2, 3)
+        return {"kind": shape.tag, "size": tuple(side / 2.0 for side in size)}
     return {}
 
 
@@ -386,9 +389,9 @@ def _shapes(link: Element, taken: set[str]) -> Iterator[Shape]:
 
 
 def _friction(collision: Element) -> float:
-    """Coulomb's coefficient, <surface><friction><ode><mu>; 1 where nothing is said, as the format has it."""
-    ways = (one for surface in collision.all("surface") for one in surface.all("friction"))
-    said = [mu for way in ways for engine in way.all("ode") for mu in engine.all("mu")]
+    """Coulomb's coefficient, <surface><friction><ode><mu>; default 1."""
+    frictions = (friction for surface in collision.all("surface") for friction in surface.all("friction"))
+    said = [mu for way in frictions for engine in way.all("ode") for mu in engine.all("mu")]
     return said[0].content_numbers(1)[0] if said else 1.0
 
 

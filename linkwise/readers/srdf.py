@@ -50,7 +50,7 @@ class _Reader:
         self._virtual = {_ROOT_JOINT, *(joint.text("name") for joint in root.all("virtual_joint"))}
 
     def _is_known(self, element: Element, kind: str, name: str, known: Collection[str]) -> bool:
-        """Whether a name is known; if not, an error or a remark."""
+        """Whether a name exists; otherwise an error or a remark."""
         if name in known:
             return True
         message = f"names the {kind} {name!r}, which mechanism {self._mech.name!r} does not have"
@@ -64,9 +64,9 @@ class _Reader:
 
     def groups(self) -> dict[str, tuple[str, ...]]:
         """The moving joints of each group, in the order of the mechanism."""
-        found = {name: self._joints(group, (name,)) for name, group in self._groups.items()}
+        members = {name: self._joints(group, (name,)) for name, group in self._groups.items()}
         order = self._mech.joint_names
-        return {name: tuple(joint for joint in order if joint in joints) for name, joints in found.items()}
+        return {name: tuple(joint for joint in order if joint in joints) for name, joints in members.items()}
 
     def _joints(self, group: Element, inside: tuple[str, ...]) -> set[str]:
         joints: set[str] = set()
@@ -89,7 +89,7 @@ class _Reader:
         return joints
 
     def _joint(self, element: Element) -> set[str]:
-        """The moving joint that an element names, if it is none that stands still."""
+        """The moving joint that an element names; empty for a fixed joint."""
         name = element.text("name")
         if name in self._mech.joint_names:
             return {name}
@@ -100,7 +100,7 @@ class _Reader:
         return set()
 
     def _links(self, element: Element, *attributes: str) -> list[str]:
-        """The links that attributes of an element name, those that exist."""
+        """Existing links named by attributes of an element."""
         names = [element.text(attribute) for attribute in attributes]
         return [name for name in names if self._is_known(element, "link", name, self._mech.frames)]
 
@@ -115,7 +115,7 @@ class _Reader:
     # -- postures -------------------------------------------------------------------------------------------------
 
     def postures(self) -> dict[str, Values]:
-        """Coordinates of joints, by the name of the state, with that of its group where several have it."""
+        """Joint coordinates by state name, prefixed by the group if several groups have it."""
         states: dict[str, dict[str, Values]] = {}
         for state in self._root.all("group_state"):
             name, group = state.text("name"), state.attributes.get("group", "")  # some files have no groups
@@ -131,13 +131,15 @@ class _Reader:
             merged: Values = {}
             for values in of_groups.values():
                 merged |= values
-            if all(merged[joint] == own for values in of_groups.values() for joint, own in values.items()):
+            if all(
+                merged[joint] == coordinates for values in of_groups.values() for joint, coordinates in values.items()
+            ):
                 postures[name] = merged
         return postures
 
     def _coordinates(self, state: Element) -> Values:
-        """What a state says of independent joints; a mimic joint speaks for the one it mimics."""
-        found: Values = {}
+        """Independent coordinates of a state; a mimic joint's value sets its leader."""
+        coordinates: Values = {}
         mimics: list[tuple[Element, Body, float]] = []
         for element in state.all("joint"):
             for joint in self._joint(element):
@@ -147,20 +149,20 @@ class _Reader:
                 if body.kind.is_free:
                     values = _floating(element, values)
                 if not body.mimic:
-                    found[joint] = values
+                    coordinates[joint] = values
                 else:
                     mimics.append((element, body, values[0]))
         for element, body, value in mimics:
-            self._settle(state, element, body, value, found)
-        return found
+            self._settle(state, element, body, value, coordinates)
+        return coordinates
 
-    def _settle(self, state: Element, element: Element, body: Body, value: float, found: Values) -> None:
-        """Let a mimic joint speak for the joint it mimics, if nothing else has; it must not contradict what has."""
-        mimic, place = body.mimic, self._mech.coordinates.place(body.joint)
+    def _settle(self, state: Element, element: Element, body: Body, value: float, coordinates: Values) -> None:
+        """Set the leader from a mimic joint's value if it is not set; raise on contradiction."""
+        mimic, entry = body.mimic, self._mech.coordinates.place(body.joint)
         assert mimic is not None
-        if mimic.ratio and mimic.joint not in found:
-            found[mimic.joint] = (float(place.q_at(value)),)
-        follows = mimic.ratio * found[mimic.joint][0] + mimic.offset if mimic.ratio else mimic.offset
+        if mimic.ratio and mimic.joint not in coordinates:
+            coordinates[mimic.joint] = (float(entry.q_at(value)),)
+        follows = mimic.ratio * coordinates[mimic.joint][0] + mimic.offset if mimic.ratio else mimic.offset
         if abs(value - follows) <= SAME_COORDINATE:
             return
         warn(

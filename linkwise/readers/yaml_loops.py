@@ -41,21 +41,21 @@ _HINGE = ("link_a", "link_b", "point", "axis")
 
 @dataclasses.dataclass(frozen=True)
 class Companion:
-    """A YAML file of loops, and the parsed URDF document beside it."""
+    """A YAML file of loops, with the parsed URDF document."""
 
     source: str
     table: Mapping[str, Any]
     root: Element
 
     def close(self, mech: Mechanism) -> Mechanism:
-        """The mechanism with the loops of the file, and its joints as the file has them."""
+        """The mechanism with the loops and joint changes of the file."""
         try:
             return self._with_hinges(mech) if "closures" in self.table else self._with_pairs(mech)
         except MechanismError as error:
             raise MechanismError(f"{self.source}: {error}") from None
 
     def names(self, key: str) -> list[str]:
-        """The names under a key; empty if it is not there."""
+        """Names under a key; empty if it is missing."""
         names = self.table.get(key) or []
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise MechanismError(f"{self.source}: {key} is a list of names, not {names!r}")
@@ -165,19 +165,19 @@ def _pair(mech: Mechanism, children: Mapping[str, str], pair: Any, word: Any) ->
     return Loop("_".join(pair), kinds[str(word).lower()], links[0], here, links[1], here)
 
 
-def _hinge(mech: Mechanism, what: str, name: str, hinge: Mapping[str, Any]) -> Loop:
+def _hinge(mech: Mechanism, label: str, name: str, hinge: Mapping[str, Any]) -> Loop:
     """A hinge between two links at a point and about an axis in the frame of the root, where no joint has moved."""
     from linkwise.dynamics.trees import frame_pose, neutral
 
-    point, axis = (checked_array(f"{key} of {what}", hinge[key], (3,)) for key in ("point", "axis"))
+    point, axis = (checked_array(f"{key} of {label}", hinge[key], (3,)) for key in ("point", "axis"))
     sides: list[Any] = []
     for key in ("link_a", "link_b"):
         if hinge[key] not in mech.frames:
             hint = did_you_mean(str(hinge[key]), mech.frames)
-            raise MechanismError(f"{what}: there is no link {hinge[key]!r} for {key}: {hint}")
+            raise MechanismError(f"{label}: there is no link {hinge[key]!r} for {key}: {hint}")
         pose = frame_pose(mech, neutral(mech), hinge[key])
         sides += [hinge[key], (pose[:3, :3].T, pose[:3, :3].T @ (point - pose[:3, 3]))]
     try:
         return Loop(name, Revolute(tuple(axis.tolist())), *sides)
     except ValueError as error:
-        raise MechanismError(f"{what}: {error}") from None
+        raise MechanismError(f"{label}: {error}") from None

@@ -372,14 +372,14 @@ def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
     return np.ma.stack(values) if any(map(np.ma.isMaskedArray, values)) else np.stack(values)
 
 
-def _checked(result: Any, count: int, what: str) -> dict[str, np.ndarray]:
+def _checked(result: Any, count: int, label: str) -> dict[str, np.ndarray]:
     """Results of a function of all cases of a chunk, as arrays with the axis of cases first."""
     if not isinstance(result, Mapping):
-        result = {what: result}
+        result = {label: result}
     arrays = {name: np.asanyarray(values) for name, values in result.items()}
     for name, values in arrays.items():
         if values.ndim == 0 or len(values) != count:
             raise StudyError(
-                f"{what}: {name!r} has shape {values.shape}, but its first axis must be that of {count} cases"
+                f"{label}: {name!r} has shape {values.shape}, but its first axis must be that of {count} cases"
             )
     return arrays

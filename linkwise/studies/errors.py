@@ -14,9 +14,9 @@ class MissingLibrary(ImportError, StudyError):
     """An optional library is not installed."""
 
 
-def library(name: str, what: str, extra: str = "cluster") -> Any:
+def library(name: str, purpose: str, extra: str = "cluster") -> Any:
     """An optional library, imported now."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise MissingLibrary(f"{what} needs {name.partition('.')[0]}: pip install 'linkwise[{extra}]'") from None
+        raise MissingLibrary(f"{purpose} needs {name.partition('.')[0]}: pip install 'linkwise[{extra}]'") from None

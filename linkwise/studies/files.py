@@ -164,20 +164,20 @@ def _computation(name: str, table: Any, folder: Path) -> computations.Computatio
     return make(**options)
 
 
-def _function(what: str, text: Any, folder: Path) -> Callable[..., Any]:
+def _function(label: str, text: Any, folder: Path) -> Callable[..., Any]:
     """A function that is named as FILE.py:NAME."""
     file, _, name = str(text).rpartition(":")
     path = folder / file
     if not file.endswith(".py") or not name:
-        raise StudyError(f"{what} is named as FILE.py:NAME, not {text!r}")
+        raise StudyError(f"{label} is named as FILE.py:NAME, not {text!r}")
     if not path.is_file():
-        raise StudyError(f"{what}: there is no file {path}")
+        raise StudyError(f"{label}: there is no file {path}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     if not callable(getattr(module, name, None)):
-        raise StudyError(f"{what}: {path} has no function {name!r}")
+        raise StudyError(f"{label}: {path} has no function {name!r}")
     _travels(module)
     return getattr(module, name)
 
@@ -224,23 +224,23 @@ def _distribution(name: str, value: Any) -> Any:
     return forms[value["as"]](made)
 
 
-def _made(what: str, kind: str, numbers: Any) -> d.Distribution:
+def _made(label: str, kind: str, numbers: Any) -> d.Distribution:
     make = KINDS[kind]
     if kind == "within_limits":
         return make()
     if isinstance(numbers, dict):
-        _check_keys(f"{what}: ", numbers, [field.name for field in _fields(make)])
+        _check_keys(f"{label}: ", numbers, [field.name for field in _fields(make)])
     else:
-        _check_type(what, numbers, list)
+        _check_type(label, numbers, list)
     try:
         if isinstance(numbers, dict):
             return make(**numbers)
         return make(numbers) if kind in WHOLE_LISTS else make(*numbers)
     except StudyError as error:
-        raise StudyError(f"{what}: {error}") from None
+        raise StudyError(f"{label}: {error}") from None
     except TypeError:
         names = ", ".join(field.name for field in _fields(make))
-        raise StudyError(f"{what} has the numbers {names}; given: {numbers}") from None
+        raise StudyError(f"{label} has the numbers {names}; given: {numbers}") from None
 
 
 def _fields(make: Any) -> tuple[dataclasses.Field[Any], ...]:
@@ -255,7 +255,7 @@ def _check_keys(where: str, table: Mapping[str, Any], known: Collection[str]) ->
             raise StudyError(f"{where}unknown key {key!r}; {hint}")
 
 
-def _check_type(what: str, value: Any, kind: type) -> None:
+def _check_type(label: str, value: Any, kind: type) -> None:
     right = isinstance(value, (int, float)) if kind is float else isinstance(value, kind)
     if not right or (isinstance(value, bool) and kind is not bool):
-        raise StudyError(f"{what} must be {WORDS[kind]}, not {value!r}")
+        raise StudyError(f"{label} must be {WORDS[kind]}, not {value!r}")

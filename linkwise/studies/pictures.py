@@ -116,12 +116,12 @@ def _boxes(results: Results, name: str, quantiles: Any, path: Any) -> Figure:
     figure, ax = style.subplots(height=3.2)
     rows = np.array([values.values for _, values in panels])
     low, lower, quarter, median, three, upper, high = rows.T
-    places = np.arange(len(panels))
-    ax.vlines(places, low, high, color=SHADES[0], linewidth=10, label="all cases")
-    ax.vlines(places, lower, upper, color=SHADES[1], linewidth=10, label="90 %")
-    ax.vlines(places, quarter, three, color=SHADES[2], linewidth=10, label="50 %")
-    ax.plot(places, median, "_", color=style.BLUE, markersize=12, label="median")
-    ax.set_xticks(places, [label for label, _ in panels], rotation=30 if len(panels) > 6 else 0)
+    heights = np.arange(len(panels))
+    ax.vlines(heights, low, high, color=SHADES[0], linewidth=10, label="all cases")
+    ax.vlines(heights, lower, upper, color=SHADES[1], linewidth=10, label="90 %")
+    ax.vlines(heights, quarter, three, color=SHADES[2], linewidth=10, label="50 %")
+    ax.plot(heights, median, "_", color=style.BLUE, markersize=12, label="median")
+    ax.set_xticks(heights, [label for label, _ in panels], rotation=30 if len(panels) > 6 else 0)
     ax.set_ylabel(_axis_label(results, name))
     _legend(figure, ax)
     return style.save(figure, path)
@@ -148,7 +148,7 @@ def _panels(
         raise StudyError(
             f"{len(stacked)} entries are too many for one picture: choose some, entries=[{stacked[0][0]!r}, ...]"
         )
-    return [(label, values.isel(place)) for label, place in stacked]
+    return [(label, values.isel(index)) for label, index in stacked]
 
 
 def _named(values: Any, axes: Sequence[str], index: Sequence[int]) -> str:

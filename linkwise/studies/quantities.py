@@ -82,10 +82,10 @@ class Quantity:
         """Nominal values and steps from them."""
         if self.positions is None:
             return self.nominal + steps
-        mech, place, rates, start = self.positions
+        mech, columns, rates, start = self.positions
         tangents = np.zeros((len(steps), mech.nv))
         tangents[:, rates] = steps.reshape(len(steps), -1)
-        reached = lw.integrate(mech, start, tangents, 1.0)[:, place]
+        reached = lw.integrate(mech, start, tangents, 1.0)[:, columns]
         return reached.reshape(len(steps), *self.shape)
 
     @property
@@ -93,13 +93,13 @@ class Quantity:
         """The limits of a configuration's joints."""
         if self.positions is None:
             raise StudyError(f"{self.name}: WithinLimits is for q0 and target, which have the limits of joints")
-        mech, place, _, _ = self.positions
-        low, high = np.array(mech.limits.lower[place]), np.array(mech.limits.upper[place])
-        measures = [unit.of for body in mech.bodies if not body.mimic for unit in body.kind.measures("q")][place]
+        mech, columns, _, _ = self.positions
+        low, high = np.array(mech.limits.lower[columns]), np.array(mech.limits.upper[columns])
+        measures = [unit.of for body in mech.bodies if not body.mimic for unit in body.kind.measures("q")][columns]
         for k, measure in enumerate(measures):
             if not (np.isfinite(low[k]) and np.isfinite(high[k])):
                 if measure != ANGLE:
-                    raise StudyError(f"{self.name}: {mech.q_names[place][k]!r} has no limits; give it a distribution")
+                    raise StudyError(f"{self.name}: {mech.q_names[columns][k]!r} has no limits; give it a distribution")
                 low[k], high[k] = -np.pi, np.pi
         return low.reshape(self.shape), high.reshape(self.shape)
 
@@ -168,19 +168,19 @@ def _joint_quantity(mech: lw.Mechanism, name: str, head: str, joint: str, array:
     """A quantity of all joints, (nq,) or (nv,), or of one; a joint with one coordinate has a single number."""
     positions = head in OF_POSITIONS
     names = mech.q_names if positions else mech.v_names
-    place, rates = slice(0, mech.nq), slice(0, mech.nv)
+    columns, rates = slice(0, mech.nq), slice(0, mech.nv)
     if joint:
         try:
-            place, rates = mech.q_index(joint), mech.v_index(joint)
+            columns, rates = mech.q_index(joint), mech.v_index(joint)
         except (KeyError, ValueError) as error:
             raise StudyError(f"{name}: {error.args[0]}") from None
         if mech.bodies[mech.body_index(joint)].mimic:
             raise StudyError(f"{name}: {joint!r} mimics another joint: vary that one")
-    place_of_joint = place if positions else rates
+    place_of_joint = columns if positions else rates
     nominal = np.array(array[place_of_joint])
     shape = () if joint and len(nominal) == 1 else nominal.shape
     labels = names[place_of_joint] if shape else ()
-    where = (mech, place, rates, array) if positions else None
+    where = (mech, columns, rates, array) if positions else None
     return Quantity(name, shape, nominal.reshape(shape), joint_units(mech, head, place_of_joint), labels, where)
 
 
@@ -243,9 +243,9 @@ def _own(name: str, drawn: Distribution) -> Quantity:
     return Quantity(name, shape, np.zeros(shape), "", _numbered(shape))
 
 
-def joint_units(mech: lw.Mechanism, of: str, place: slice = slice(None)) -> Unit:
+def joint_units(mech: lw.Mechanism, of: str, columns: slice = slice(None)) -> Unit:
     """The unit of numbers of q or v, or of what has the shape of v: one for all where they have the same."""
-    units = tuple(_joint_units(mech, of)[place])
+    units = tuple(_joint_units(mech, of)[columns])
     return units[0] if len({*units}) == 1 else units
 
 

@@ -126,8 +126,8 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def _is_library_code(what: types.FunctionType | type) -> bool:
-    module = sys.modules.get(what.__module__ or "")
+def _is_library_code(function: types.FunctionType | type) -> bool:
+    module = sys.modules.get(function.__module__ or "")
     return module is not None and _is_library(module)
 
 

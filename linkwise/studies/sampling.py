@@ -63,11 +63,11 @@ def saltelli(seed: int, columns: Sequence[str], cases: int, first: int, count: i
     with one column after the other taken from B (Saltelli et al. 2010)."""
     block = len(columns) + 2
     numbers = np.arange(first, first + count)
-    rows, places = numbers // block, numbers % block
+    rows, positions = numbers // block, numbers % block
     start = first // block
     both = sobol(seed, [*columns, *columns], cases, start, int(rows[-1]) - start + 1 if count else 0)[rows - start]
     a, b = both[:, : len(columns)], both[:, len(columns) :]
-    from_b = (places[:, None] == 1) | (places[:, None] - 2 == np.arange(len(columns)))
+    from_b = (positions[:, None] == 1) | (positions[:, None] - 2 == np.arange(len(columns)))
     return np.where(from_b, b, a)
 
 

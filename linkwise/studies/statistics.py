@@ -118,8 +118,8 @@ def _indices_of_design(results: Results, name: str, factors: int) -> np.ndarray:
     array = np.zeros((2, factors, *results.shape(name)))
     block = factors + 2
     complete = np.flatnonzero(results.done.reshape(-1, block).all(axis=1))  # rows of the design that are done
-    place = np.cumsum(results.done) - 1
-    rows = place[(complete[:, None] * block + np.arange(block))]
+    rank = np.cumsum(results.done) - 1
+    rows = rank[(complete[:, None] * block + np.arange(block))]
     for at, values in _blocks(results, name):
         y = values[rows]
         y = y - y[:, :2].mean(axis=(0, 1))  # the estimators of first order are better around zero

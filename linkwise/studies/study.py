@@ -126,13 +126,13 @@ class Study:
             raise StudyError(f"cases {first} to {first + count - 1} are not among the {self.n_cases} of the study")
         points = math.prod(self.grid_shape)
         numbers = np.arange(first, first + count)
-        rows, places = numbers // points, np.unravel_index(numbers % points, self.grid_shape or (1,))
+        rows, positions = numbers // points, np.unravel_index(numbers % points, self.grid_shape or (1,))
         u = self._uniform(rows) if count else np.empty((0, len(self.factors)))
         values, column, axis = {}, 0, 0
         for name, drawn in self.vary.items():
             varied = self.quantities[name]
             if isinstance(drawn, Grid):
-                values[name], axis = drawn.at(places[axis], varied), axis + 1
+                values[name], axis = drawn.at(positions[axis], varied), axis + 1
             elif isinstance(drawn, Given):
                 values[name] = drawn.at(rows // designs.cases_per_row(self.sampling, len(self.factors)), varied)
             else:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import linkwise as lw
 
-from ..frameworks import ActingCall, Call, algorithm_named, asked, kept, result_named
+from ..frameworks import ActingCall, Call, UnderForces, algorithm_named, asked, kept, result_named
 from .kernels import DTYPES, PLAIN, differentiable
 from .operators import call_operator
 from .signatures import DEVICES
@@ -26,8 +26,15 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
         *arguments: Any,
         wrenches: Any = None,
         parameters: Mapping[str, Any] | None = None,
+        forces: Any = None,
+        ctrl: Any = None,
+        activation: Any = None,
         **options: Any,
     ) -> Any:
+        if forces is not None or ctrl is not None or activation is not None:
+            acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
+            more = {"wrenches": wrenches, "parameters": parameters, **options}
+            return _UNDER_FORCES(algorithm, function, mech, arguments, acts, more)
         call, tensors = plain, arguments
         usual = arguments and wrenches is None and not parameters and not options
         if not (usual and type(arguments[0]) in PLAIN and type(arguments[-1]) in PLAIN):  # names follow the arrays
@@ -53,6 +60,9 @@ def evaluated(mech: lw.Mechanism, call: Call | ActingCall, tensors: tuple[Any, .
     except (KeyError, AttributeError, TypeError):
         made = _function(mech, call, first.dtype, first.device.type)
     return made(*tensors)
+
+
+_UNDER_FORCES = UnderForces(evaluated)
 
 
 def _function(mech: lw.Mechanism, call: Call | ActingCall, dtype: torch.dtype, device: str) -> Callable[..., Tensor]:

@@ -70,7 +70,7 @@ def animate(
     times = _frame_times(motion.t, speed / fps)
     chosen = motion.at(times)
     skeleton = Skeleton(motion.mech, passive or getattr(mech, "passive", None))
-    sketches = [skeleton.at(one) for one in chosen]
+    sketches = [skeleton.at(configuration) for configuration in chosen]
     finer = times[0] + speed / fps / FINER * np.arange(FINER * (len(times) - 1) + 1)
     trace = trail_points(motion.mech, motion.at(finer), trail)
     drawing = Drawing(motion.mech, chosen[0], sketches, None, trace, view, elevation, azimuth, symbols, shapes)
@@ -174,9 +174,9 @@ def _ffmpeg() -> str | None:
     """The program: the one matplotlib is set to, by default any on the path, or else that of imageio-ffmpeg."""
     import matplotlib
 
-    found = shutil.which(matplotlib.rcParams["animation.ffmpeg_path"])
-    if found is not None:
-        return found
+    path = shutil.which(matplotlib.rcParams["animation.ffmpeg_path"])
+    if path is not None:
+        return path
     try:
         import imageio_ffmpeg
 

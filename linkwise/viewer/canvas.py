@@ -282,11 +282,11 @@ class SpaceCanvas(Canvas):
             self.ax.set_axis_off()
 
 
-def new_axes(figure: Any, view: View, elevation: float, azimuth: float, place: tuple[int, int, int] = (1, 1, 1)) -> Any:
+def new_axes(figure: Any, view: View, elevation: float, azimuth: float, cell: tuple[int, int, int] = (1, 1, 1)) -> Any:
     """Axes for a view in a figure: rows, columns, number from 1."""
     if view.flat:
-        return figure.add_subplot(*place)
-    ax = figure.add_subplot(*place, projection="3d", proj_type="ortho", computed_zorder=False)
+        return figure.add_subplot(*cell)
+    ax = figure.add_subplot(*cell, projection="3d", proj_type="ortho", computed_zorder=False)
     ax.view_init(elevation, azimuth, vertical_axis=NAMES[int(np.argmax(np.abs(view.up)))])
     return ax
 
@@ -305,10 +305,10 @@ def fill_figure(painted: SpaceCanvas, tallest: float = 1.3) -> None:
             figure.set_size_inches(width, width * min(max(seen.height * height / (seen.width * width), 0.4), tallest))
             continue
         scale = 0.96 / max(seen.width, seen.height)
-        place = ax.get_position(original=True)
-        x = 0.5 + scale * (place.x0 - 0.5 * (seen.x0 + seen.x1))
-        y = 0.5 + scale * (place.y0 - 0.5 * (seen.y0 + seen.y1))
-        ax.set_position((x, y, scale * place.width, scale * place.height))
+        extent = ax.get_position(original=True)
+        x = 0.5 + scale * (extent.x0 - 0.5 * (seen.x0 + seen.x1))
+        y = 0.5 + scale * (extent.y0 - 0.5 * (seen.y0 + seen.y1))
+        ax.set_position((x, y, scale * extent.width, scale * extent.height))
 
 
 def _part_names_and_numbers(ax: Any) -> None:

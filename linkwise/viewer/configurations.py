@@ -62,7 +62,7 @@ def _reclosed(mech: lw.Mechanism, q: np.ndarray, beside: np.ndarray) -> np.ndarr
     try:
         return lw.constraints.project(mech, q, None)[0]
     except lw.MechanismError:  # too far off, or singular: one by one, and as they were where that fails
-        return np.array([_closed_if_possible(mech, one) for one in q])
+        return np.array([_closed_if_possible(mech, configuration) for configuration in q])
 
 
 def _closed_if_possible(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
@@ -110,8 +110,8 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
         q = np.atleast_2d(lw.configuration(mech, q))
     if q is None:
         raise ValueError(f"a motion needs configurations of shape (m, {mech.nq})")
-    if isinstance(q, Sequence) and any(isinstance(one, Mapping) for one in q):  # by joint
-        q = [one_configuration(mech, one) for one in q]
+    if isinstance(q, Sequence) and any(isinstance(values, Mapping) for values in q):  # by joint
+        q = [one_configuration(mech, values) for values in q]
     values = _numbers(mech, q)
     if values.ndim != 2 or not len(values):
         raise ValueError(
@@ -135,10 +135,10 @@ def motions_of(
     chosen   which of so many motions of a batch, or of a list, are made
     """
     if isinstance(mech, (list, tuple)):
-        found = [one for each in mech for one in motions_of(each)[0]]
-        if not found or any(one.mech.joint_names != found[0].mech.joint_names for one in found):
+        motions = [motion for each in mech for motion in motions_of(each)[0]]
+        if not motions or any(motion.mech.joint_names != motions[0].mech.joint_names for motion in motions):
             raise ValueError("motions that are played together are several, of one mechanism")
-        return [found[k] for k in chosen(len(found))], len(found)
+        return [motions[k] for k in chosen(len(motions))], len(motions)
     if q is None and np.ndim(getattr(mech, "q", ())) > 2:
         batch = list(np.ndindex(*np.shape(mech.q)[1:-1]))
         return [several_configurations(mech.member(*batch[k])) for k in chosen(len(batch))], len(batch)

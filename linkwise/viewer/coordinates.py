@@ -86,19 +86,19 @@ def measure_of(mech: lw.Mechanism, name: str) -> str:
     joint, _, number = name.partition("[")
     if joint in mech.joint_names:
         return mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of
-    place = mech.coordinates.index("q", name)
-    if place is None:
+    index = mech.coordinates.index("q", name)
+    if index is None:
         return LENGTH if name.endswith((".x", ".y", ".z")) else ANGLE
-    return [one.of for body in mech.bodies if not body.mimic for one in body.kind.measures("q")][place]
+    return [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("q")][index]
 
 
-def reach_of(mech: lw.Mechanism, place: int, measures: str, here: float, size: float) -> tuple[float, float]:
+def reach_of(mech: lw.Mechanism, index: int, measures: str, here: float, size: float) -> tuple[float, float]:
     """From where to where a slider moves the number of q at a place, which is ``here`` at first: as limits say, or as
     far as shows what it does in a mechanism of some size (m)."""
     usual = math.pi if measures == ANGLE else max(size, 1e-3)
     low, high = (
         x if abs(x) < LARGEST else math.copysign(math.inf, x)
-        for x in (mech.limits.lower[place], mech.limits.upper[place])
+        for x in (mech.limits.lower[index], mech.limits.upper[index])
     )
     low = low if math.isfinite(low) else min(-usual, (high if math.isfinite(high) else usual) - 2.0 * usual, here)
     high = high if math.isfinite(high) else max(usual, low + usual, here)
@@ -116,8 +116,8 @@ def series_of(mech: lw.Mechanism, joint: str) -> list[Series]:
         called = "" if rate is None or kind.rates_are_velocities else _rate_name(velocities[rate])
         return Series(mech, joint, f"{joint} {number.name}".strip(), number.of, k, rate, called)
 
-    found = [series(k, rates.pop(number.name, None)) for k, number in enumerate(positions)]
-    return found + [series(None, rate) for rate in rates.values()]
+    curves = [series(k, rates.pop(number.name, None)) for k, number in enumerate(positions)]
+    return curves + [series(None, rate) for rate in rates.values()]
 
 
 def _rate_name(number: Any) -> str:
@@ -130,4 +130,4 @@ def all_series(mech: lw.Mechanism, joints: Sequence[str] | None = None) -> list[
     if joints is None:
         joints = [body.joint for body in mech.bodies if not body.mimic]
     names = (joints,) if isinstance(joints, str) else joints
-    return [one for name in names for one in series_of(mech, name)]
+    return [curve for name in names for curve in series_of(mech, name)]

@@ -140,7 +140,7 @@ def draw(
     drawing.finish(ticks, title)
     drawing.explain_masses()
     if labels:
-        label_joints(drawing.canvas, sketch, drawing.size, own=ax is None)
+        label_joints(drawing.canvas, sketch, drawing.size, alone=ax is None)
     return style.save(drawing.canvas.ax.figure, path)
 
 
@@ -182,7 +182,7 @@ def snapshots(
         times = np.linspace(motion.t[0], motion.t[-1], count or USUAL_COUNT, endpoint=not _comes_back(motion))
         chosen = motion.at(times)
     skeleton = Skeleton(motion.mech, passive or getattr(mech, "passive", None))
-    sketches = [skeleton.at(one) for one in chosen]
+    sketches = [skeleton.at(configuration) for configuration in chosen]
     path_of_trail = trail_points(motion.mech, motion.curve, trail)
     look = view, elevation, azimuth, symbols, shapes
     drawing = Drawing(motion.mech, chosen[0], sketches, ax, path_of_trail, *look)
@@ -217,13 +217,13 @@ def make_canvas(
     return canvas(ax, seen)
 
 
-def finish(painted: Canvas, box: np.ndarray, size: float, ticks: bool, title: str | None, own: bool) -> None:
+def finish(painted: Canvas, box: np.ndarray, size: float, ticks: bool, title: str | None, alone: bool) -> None:
     """Limits, ticks and title; a figure of our ``own`` is given the shape of the picture."""
     extent = float((box[1] - box[0]).max())
     painted.show(box, MARGIN * extent + 3.0 * size, ticks)
     if title is not None:
         painted.ax.set_title(title)
-    if own and isinstance(painted, SpaceCanvas):
+    if alone and isinstance(painted, SpaceCanvas):
         fill_figure(painted)
 
 
@@ -257,7 +257,7 @@ def _links(to: Canvas, sketch: Sketch, size: float) -> None:
             segments, colours = zip(*lines, strict=True)
             to.lines(gid, segments, colours, width, 2.1)
     if sketch.named:
-        dots = [ball(place, POINT * size) for _, _, place in sketch.named]
+        dots = [ball(position, POINT * size) for _, _, position in sketch.named]
         colours = [COLOURS[link % len(COLOURS)] for _, link, _ in sketch.named]
         to.solids("points", dots, colours, [BLACK] * len(dots), 3.0)
 
@@ -273,10 +273,10 @@ def _elements(to: Canvas, sketch: Sketch, size: float) -> None:
 def _joints(to: Canvas, sketch: Sketch, size: float, axes: bool) -> None:
     symbols = [symbol(mark, size) for mark in sketch.marks]
     for gid, lines, colour, order, dashes in (
-        ("rails", [line for one in symbols for line in one.rails], BLACK, 2.6, "solid"),
-        ("threads", [line for one in symbols for line in one.threads], BLACK, 3.2, "solid"),
-        ("ways", [line for one in symbols for line in one.ways], GREY, 1.9, "dotted"),
-        ("axes", [line for one in symbols for line in one.axes if axes], GREY, 2.5, "dashdot"),
+        ("rails", [line for lines_of in symbols for line in lines_of.rails], BLACK, 2.6, "solid"),
+        ("threads", [line for lines_of in symbols for line in lines_of.threads], BLACK, 3.2, "solid"),
+        ("ways", [line for lines_of in symbols for line in lines_of.ways], GREY, 1.9, "dotted"),
+        ("axes", [line for lines_of in symbols for line in lines_of.axes if axes], GREY, 2.5, "dashdot"),
         (
             "gaps",
             _gaps(sketch),
@@ -288,9 +288,9 @@ def _joints(to: Canvas, sketch: Sketch, size: float, axes: bool) -> None:
         if lines:
             to.lines(gid, lines, colour, 0.9, order, dashes)
     outlined = [
-        (one, VERMILLION if mark.closes_loop else BLACK) for one, mark in zip(symbols, sketch.marks, strict=True)
+        (part, VERMILLION if mark.closes_loop else BLACK) for part, mark in zip(symbols, sketch.marks, strict=True)
     ]
-    solids = [(solid, one.colour, edge) for one, edge in outlined for solid in one.solids]
+    solids = [(solid, part.colour, edge) for part, edge in outlined for solid in part.solids]
     if solids:
         shapes, colours, edges = zip(*solids, strict=True)
         to.solids("joints", shapes, colours, edges, 3.0)
@@ -314,19 +314,19 @@ def _ground(to: Canvas, sketch: Sketch, size: float) -> None:
     strokes = [line for mark in sketch.marks if _is_guide(mark) for line in _hatched_ends(to, mark, size)]
     for base in bases:
         strokes.append(base + np.outer([-2.6 * size, 2.6 * size], right))
-        for place in np.linspace(-2.2, 2.6, 6) * size:
-            strokes.append(base + np.array([place * right, (place - 0.8 * size) * right - 0.9 * size * up]))
+        for offset in np.linspace(-2.2, 2.6, 6) * size:
+            strokes.append(base + np.array([offset * right, (offset - 0.8 * size) * right - 0.9 * size * up]))
     if strokes:
         to.lines("hatching", strokes, BLACK, 0.8, 1.0)
 
 
 def _shapes(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float, box: np.ndarray) -> None:
     """Floors, and outlines of what touches them."""
-    placed = [one for one in touching(mech, sketch) if is_seen(*one, box)]
-    lines = [line for one in placed if one[0].kind != "plane" for line in outlines(*one, to.view)]
+    placed = [shape for shape in touching(mech, sketch) if is_seen(*shape, box)]
+    lines = [line for shape in placed if shape[0].kind != "plane" for line in outlines(*shape, to.view)]
     if lines:
         to.lines("shapes", lines, [GREY] * len(lines), 0.7, 1.8)
-    for patch in (floor(*one, box) for one in placed):
+    for patch in (floor(*shape, box) for shape in placed):
         if patch is None:
             continue
         hatched = floor_lines(patch, to.view, size)
@@ -344,27 +344,27 @@ def _is_guide(mark: JointMark) -> bool:
 
 def _hatched_ends(to: Canvas, mark: JointMark, size: float) -> list[np.ndarray]:
     """(2, 3) each: strokes under both ends of the rail that a joint slides along, on the lower side of it."""
-    rail = min(symbol(mark, size).rails, key=lambda one: float((one @ to.view.up).sum()))
+    rail = min(symbol(mark, size).rails, key=lambda line: float((line @ to.view.up).sum()))
     along = (rail[1] - rail[0]) / np.linalg.norm(rail[1] - rail[0])
     sides = [side - (side @ along) * along for side in (-to.view.up, to.view.right)]
     below = sides[0] if np.linalg.norm(sides[0]) > 0.1 else sides[1]
     slanted = 0.9 * size * below / np.linalg.norm(below) - 0.8 * size * along
-    places = [
-        end + inward * place * size * along for end, inward in zip(rail, (1, -1), strict=True) for place in OFFSETS
+    starts = [
+        end + inward * share * size * along for end, inward in zip(rail, (1, -1), strict=True) for share in OFFSETS
     ]
-    return [np.array([place, place + slanted]) for place in places]
+    return [np.array([start, start + slanted]) for start in starts]
 
 
 def _grounded(sketch: Sketch, size: float) -> list[np.ndarray]:
     """Where joints are fixed to the ground, each place once."""
-    places: list[np.ndarray] = []
+    stands_at: list[np.ndarray] = []
     for mark in sketch.marks:
         point = mark.origin if mark.closes_loop else mark.start[:3, 3]
         glides = mark.kind.symbol().hovers and not mark.closes_loop
         stands = mark.grounded and not is_free(mark) and not _is_guide(mark) and not glides
-        if stands and all(np.linalg.norm(point - other) > size for other in places):
-            places.append(point)
-    return places
+        if stands and all(np.linalg.norm(point - other) > size for other in stands_at):
+            stands_at.append(point)
+    return stands_at
 
 
 def _masses(to: Canvas, mech: lw.Mechanism, sketch: Sketch, size: float) -> None:
@@ -405,13 +405,13 @@ def trail_points(mech: lw.Mechanism, q: np.ndarray, trail: Trail) -> np.ndarray:
         return lw.frame_pose(mech, q, trail)[..., :3, 3]
     try:
         name, point = trail
-        place = np.array(point, dtype=float)
+        position = np.array(point, dtype=float)
     except (TypeError, ValueError):
-        name, place = None, np.zeros(0)
-    if not isinstance(name, str) or place.shape != (3,) or not np.isfinite(place).all():
+        name, position = None, np.zeros(0)
+    if not isinstance(name, str) or position.shape != (3,) or not np.isfinite(position).all():
         raise ValueError(f"trail must be the name of a link or frame, or (link, (x, y, z)), not {trail!r}")
     poses = lw.frame_pose(mech, q, name)
-    return poses[..., :3, :3] @ place + poses[..., :3, 3]
+    return poses[..., :3, :3] @ position + poses[..., :3, 3]
 
 
 def _whole_path(mech: lw.Mechanism, q: np.ndarray, trail: Trail) -> np.ndarray:

@@ -54,32 +54,32 @@ class ElementMark:
         """(n, 3): what a picture must contain."""
         if self.axis is None or not any(self.radii):
             return np.array([self.a, self.b])
-        ways = [side * way for way in _across(self.axis, self.b - self.a) for side in (-1.0, 1.0)]
+        directions = [side * way for way in _across(self.axis, self.b - self.a) for side in (-1.0, 1.0)]
         wheels = zip((self.a, self.b), self.radii, strict=True)
-        return np.array([centre + radius * way for centre, radius in wheels for way in ways])
+        return np.array([centre + radius * way for centre, radius in wheels for way in directions])
 
 
 def element_marks(
     mech: lw.Mechanism, passive: Any, world: np.ndarray, joints: Sequence[JointMark]
 ) -> list[ElementMark]:
     """All elements of a mechanism and those given besides; ``world`` are poses of links, the ground's last."""
-    found = [_strut(mech, one, world) for one in getattr(passive, "elements", ()) if hasattr(one, "link_a")]
+    marks = [_strut(mech, element, world) for element in getattr(passive, "elements", ()) if hasattr(element, "link_a")]
     by_joint = {mark.name: mark for mark in joints}
-    at_joints = [one.joint for one in getattr(passive, "elements", ()) if type(one).__name__ == "Spring"]
+    at_joints = [element.joint for element in getattr(passive, "elements", ()) if type(element).__name__ == "Spring"]
     springs = at_joints if passive is not None else mech.forces.active.get("springs", ())
-    found += [_coil(by_joint[joint]) for joint in springs if by_joint[joint].kind.hinge]
-    found += [_along_guide(by_joint[joint]) for joint in springs if by_joint[joint].travel is not None]
+    marks += [_coil(by_joint[joint]) for joint in springs if by_joint[joint].kind.hinge]
+    marks += [_along_guide(by_joint[joint]) for joint in springs if by_joint[joint].travel is not None]
     for a, b, ratio in _tied(mech):
-        found.append(_gear(by_joint[a], by_joint[b], ratio, mech.tree.parents[mech.body_index(a)]))
-    return found
+        marks.append(_gear(by_joint[a], by_joint[b], ratio, mech.tree.parents[mech.body_index(a)]))
+    return marks
 
 
-def _strut(mech: lw.Mechanism, one: Any, world: np.ndarray) -> ElementMark:
-    ends, frames = [], [mech.frame(link) for link in (one.link_a, one.link_b)]
-    for frame, point in zip(frames, (one.point_a, one.point_b), strict=True):
+def _strut(mech: lw.Mechanism, element: Any, world: np.ndarray) -> ElementMark:
+    ends, frames = [], [mech.frame(link) for link in (element.link_a, element.link_b)]
+    for frame, point in zip(frames, (element.point_a, element.point_b), strict=True):
         pose = world[frame.body]
         ends.append(pose[:3, :3] @ (frame.rotation @ np.array(point) + frame.position) + pose[:3, 3])
-    return ElementMark(_kinds_of(one), ends[0], ends[1], (frames[0].body, frames[1].body))
+    return ElementMark(_kinds_of(element), ends[0], ends[1], (frames[0].body, frames[1].body))
 
 
 def _kinds_of(strut: Any) -> tuple[str, ...]:
@@ -135,14 +135,14 @@ def _gear(a: JointMark, b: JointMark, ratio: float, carrier: int) -> ElementMark
 
 def element_lines(marks: Iterable[ElementMark], size: float, normal: np.ndarray) -> dict[str, list[np.ndarray]]:
     """Polylines (k, 3) by how they are drawn: "solid" and "dashed"; ``normal`` points at the eye."""
-    found: dict[str, list[np.ndarray]] = {"solid": [], "dashed": []}
+    lines: dict[str, list[np.ndarray]] = {"solid": [], "dashed": []}
     for mark in marks:
         if mark.axis is not None or mark.kinds == ("tie",):
             kind = mark.kinds[0]
-            found["dashed" if kind != "coil" else "solid"] += _at_joints(mark, kind, size)
+            lines["dashed" if kind != "coil" else "solid"] += _at_joints(mark, kind, size)
         else:
-            found["solid"] += _strut_lines(mark, size, normal)
-    return found
+            lines["solid"] += _strut_lines(mark, size, normal)
+    return lines
 
 
 def _at_joints(mark: ElementMark, kind: str, size: float) -> list[np.ndarray]:

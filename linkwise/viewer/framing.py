@@ -45,7 +45,7 @@ def frame(count: int, points: np.ndarray, aside: np.ndarray, up: np.ndarray, lif
         everywhere = (points[None] + offsets[:, None]).reshape(-1, 3)
         position, look_at = camera(everywhere, aside, up, lift if rows == 1 else max(lift, LIFT_OF_ROWS))
         candidates.append(Framing(offsets, position, look_at, float(np.linalg.norm(everywhere, axis=1).max())))
-    return min(candidates, key=lambda one: float(np.linalg.norm(one.position - one.look_at)))
+    return min(candidates, key=lambda camera: float(np.linalg.norm(camera.position - camera.look_at)))
 
 
 def beside(count: int, columns: int, extent: np.ndarray, aside: np.ndarray, up: np.ndarray) -> np.ndarray:
@@ -103,9 +103,9 @@ def points_of(scene: Scene, mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     if not others:
         return points
     poses = lw.link_poses(mech, np.array(others))
-    whole = np.concatenate([points, poses[..., :3, 3].reshape(-1, 3), scene.corners(poses, moving)])
+    extent = np.concatenate([points, poses[..., :3, 3].reshape(-1, 3), scene.corners(poses, moving)])
     size = np.linalg.norm(np.ptp(points, axis=0))
-    return whole if np.linalg.norm(np.ptp(whole, axis=0)) < FAR * size else points
+    return extent if np.linalg.norm(np.ptp(extent, axis=0)) < FAR * size else points
 
 
 def floor_height(points: np.ndarray, up: np.ndarray) -> float:

@@ -46,45 +46,45 @@ def plot_instant_centers(
     Dashed lines lead from a link's pole in the world to its joints, which move at right angles to them.
     """
     q = one_configuration(mech, q)
-    found = lw.linkages.instant_centers(mech, q, v, hold)
+    centers = lw.linkages.instant_centers(mech, q, v, hold)
     sketch = Skeleton(mech).at(q)
     box = bounds([sketch])
     middle, extent = box.mean(axis=0), float((box[1] - box[0]).max())
-    pairs = [(i, j) for j in range(len(found.links)) for i in range(j)]
-    known = {pair: found.centers[pair] for pair in pairs if not np.isnan(found.centers[pair]).any()}
-    near = {pair: place for pair, place in known.items() if np.abs(place - middle).max() < reach * extent}
+    pairs = [(i, j) for j in range(len(centers.links)) for i in range(j)]
+    known = {pair: centers.centers[pair] for pair in pairs if not np.isnan(centers.centers[pair]).any()}
+    near = {pair: center for pair, center in known.items() if np.abs(center - middle).max() < reach * extent}
     box = with_points(box, list(near.values()))
     painted = make_canvas(ax, mech, q, "auto", np.concatenate([sketch.points, box]), 20.0, -60.0)
     size = symbol_size(sketch, bounds([sketch]), 1.0)
     painted.fineness = fineness(size, box)
     paint(painted, mech, sketch, size, Details(axes=False, masses=False))
     rays = [
-        np.array([place, end]) for (i, j), place in near.items() if i == 0 for end in _joints_of(mech, sketch, j - 1)
+        np.array([center, end]) for (i, j), center in near.items() if i == 0 for end in _joints_of(mech, sketch, j - 1)
     ]
     if rays:
         painted.lines("rays", rays, GREY, 0.7, 1.7, "dashed")
     if near:
-        dots = [ball(place, DOT * size) for place in near.values()]
+        dots = [ball(center, DOT * size) for center in near.values()]
         painted.solids("poles", dots, [VERMILLION] * len(dots), [BLACK] * len(dots), 4.0)
-    finish(painted, box, size, True, title, own=ax is None)
-    names = {(i, j): f"{i + 1}{j + 1}" if len(found.links) < 10 else f"{i + 1}-{j + 1}" for i, j in known}
-    key = [f"{k + 1}  {link}" for k, link in enumerate(found.links)]
+    finish(painted, box, size, True, title, alone=ax is None)
+    names = {(i, j): f"{i + 1}{j + 1}" if len(centers.links) < 10 else f"{i + 1}-{j + 1}" for i, j in known}
+    key = [f"{k + 1}  {link}" for k, link in enumerate(centers.links)]
     left_out = [
-        f"{names[pair]} {'at infinity' if np.isinf(place).any() else 'far away'}"
-        for pair, place in known.items()
+        f"{names[pair]} {'at infinity' if np.isinf(center).any() else 'far away'}"
+        for pair, center in known.items()
         if pair not in near
     ]
-    write_key(painted.ax, [*key, *([""] if left_out else []), *left_out], own=ax is None)
+    write_key(painted.ax, [*key, *([""] if left_out else []), *left_out], alone=ax is None)
     label_points(painted, sketch, size, list(near.values()), [names[pair] for pair in near])
     return style.save(painted.ax.figure, path)
 
 
 def _joints_of(mech: lw.Mechanism, sketch: Any, link: int) -> list[np.ndarray]:
     """(3,) each: the joints and loops of a link."""
-    places = [sketch.joints[link].origin]
-    places += [sketch.joints[k].origin for k, body in enumerate(mech.bodies) if body.parent == link]
+    positions = [sketch.joints[link].origin]
+    positions += [sketch.joints[k].origin for k, body in enumerate(mech.bodies) if body.parent == link]
     sides = [loop for loop in mech.loops if isinstance(loop, lw.constraints.Loop)]
     for loop, (_, moving) in zip(sides, sketch.loops, strict=False):
         if link in (mech.frame(loop.link_a).body, mech.frame(loop.link_b).body):
-            places.append(moving.origin)
-    return places
+            positions.append(moving.origin)
+    return positions

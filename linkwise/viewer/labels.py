@@ -29,21 +29,21 @@ ON_WORDS, OUTSIDE, ON_JOINT, ON_LINE = 1000.0, 3000.0, 25.0, 2.0
 SAMPLED = 3.0  # points between the points of a line that count
 
 
-def label_joints(painted: Canvas, sketch: Sketch, size: float, own: bool) -> None:
+def label_joints(painted: Canvas, sketch: Sketch, size: float, alone: bool) -> None:
     """Name all joints, rods without mass, and named points of planar links, of a finished picture; a figure of our
     ``own`` becomes wider where a key is needed."""
     named = sketch.labels
     if len(together(named, size)) > MOST_NAMES:
-        write_key(painted.ax, [f"{k + 1}  {name}" for k, (name, _, _) in enumerate(named)], own)
-        named = [(str(k + 1), link, place) for k, (_, link, place) in enumerate(named)]
-    label_points(painted, sketch, size, [place for _, _, place in named], [name for name, _, _ in named])
+        write_key(painted.ax, [f"{k + 1}  {name}" for k, (name, _, _) in enumerate(named)], alone)
+        named = [(str(k + 1), link, position) for k, (_, link, position) in enumerate(named)]
+    label_points(painted, sketch, size, [position for _, _, position in named], [name for name, _, _ in named])
 
 
 def label_points(
-    painted: Canvas, sketch: Sketch, size: float, places: Sequence[np.ndarray], names: Sequence[str]
+    painted: Canvas, sketch: Sketch, size: float, positions: Sequence[np.ndarray], names: Sequence[str]
 ) -> None:
     """Words beside places (3,) of a finished picture; what is at one place has one label."""
-    labels = together([(name, None, place) for name, place in zip(names, places, strict=True)], size)
+    labels = together([(name, None, position) for name, position in zip(names, positions, strict=True)], size)
     for (words, _, place), offset in zip(labels, _offsets(painted, sketch, labels, size), strict=True):
         painted.note("labels", place, words, offset, TEXT, float(np.hypot(*offset)) > LED)
 
@@ -62,11 +62,11 @@ def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[tuple[str, Any, n
     rails = [rail for mark in sketch.marks for rail in symbol(mark, size).rails]
     lines += [_line(painted.on_paper(rail), step) for rail in rails]
     lines += [_line(ends, step) for ends in (_axis_lines(painted.ax) if painted.ticks else ())]
-    joints = painted.on_paper(np.array([place for _, _, place in labels]).reshape(-1, 3))
+    joints = painted.on_paper(np.array([position for _, _, position in labels]).reshape(-1, 3))
     symbols = [_box(painted.on_paper(points)) for points in (*_symbols(sketch, size), *_feet(painted, sketch, size))]
     taken = _boxes_of_axes(painted.ax) if painted.ticks else []
     paper = np.array([[0.0, 0.0], [figure.bbox.width, figure.bbox.height]])
-    found = []
+    offsets = []
     for joint, (words, _, _) in zip(joints, labels, strict=True):
         extent = _extent(figure, words, TEXT) + 2.0 * PAD * point
         middles, gaps = _candidates(joint, extent, point)
@@ -77,8 +77,8 @@ def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[tuple[str, Any, n
         best = int(np.argmin(cost))
         taken.append(boxes[best])
         lines.append(_line(np.array([joint, middles[best]]), step))
-        found.append((middles[best] - joint) / point)
-    return np.array(found).reshape(-1, 2)
+        offsets.append((middles[best] - joint) / point)
+    return np.array(offsets).reshape(-1, 2)
 
 
 def _feet(painted: Canvas, sketch: Sketch, size: float) -> list[np.ndarray]:
@@ -102,10 +102,10 @@ def _box(points: np.ndarray) -> np.ndarray:
 def _candidates(joint: np.ndarray, extent: np.ndarray, point: float) -> tuple[np.ndarray, np.ndarray]:
     """Middles (n, 2) of a box of the given extent in all directions and distances from a joint, and the gaps (n,)."""
     angle = np.radians(30.0) + 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS  # right and up first
-    ways = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    beside = np.clip(1.5 * ways, -1.0, 1.0) * extent / 2.0
+    directions = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    beside = np.clip(1.5 * directions, -1.0, 1.0) * extent / 2.0
     gaps = np.repeat(np.array(GAPS) * point, DIRECTIONS)
-    return joint + np.tile(beside, (len(GAPS), 1)) + gaps[:, None] * np.tile(ways, (len(GAPS), 1)), gaps
+    return joint + np.tile(beside, (len(GAPS), 1)) + gaps[:, None] * np.tile(directions, (len(GAPS), 1)), gaps
 
 
 def _outside(boxes: np.ndarray, paper: np.ndarray) -> np.ndarray:
@@ -180,14 +180,14 @@ def explain_masses(painted: Canvas) -> None:
             handle.set_sizes([KEY_DOT])
 
 
-def write_key(ax: Any, lines: Sequence[str], own: bool) -> None:
+def write_key(ax: Any, lines: Sequence[str], alone: bool) -> None:
     """Lines of text, right of the picture."""
     figure = ax.figure
     width, height = figure.get_size_inches()
-    fitting = max(1, int(72.0 * 0.94 * height / (KEY_LINE * KEY_TEXT))) if own else len(lines)
+    fitting = max(1, int(72.0 * 0.94 * height / (KEY_LINE * KEY_TEXT))) if alone else len(lines)
     columns = ["\n".join(lines[k : k + fitting]) for k in range(0, len(lines), fitting)]
     look = {"fontsize": KEY_TEXT, "linespacing": KEY_LINE, "va": "center"}
-    if not own:
+    if not alone:
         ax.annotate(columns[0], (1.02, 0.5), xycoords="axes fraction", annotation_clip=False, **look).set_gid("key")
         return
     widths = [_extent(figure, column, KEY_TEXT)[0] / figure.dpi + FIGURE_MARGIN for column in columns]
@@ -205,11 +205,11 @@ def extend(figure: Any, right: float = 0.0, below: float = 0.0) -> None:
         """A rectangle of the former figure, in fractions of the new one."""
         return across * x, 1.0 - up * (1.0 - y), across * w, up * h
 
-    places = [(ax, ax.get_position(original=True)) for ax in figure.axes]
+    extents = [(ax, ax.get_position(original=True)) for ax in figure.axes]
     figure.set_size_inches(width + right, height + below)
     engine = figure.get_layout_engine()
     if engine is not None and hasattr(engine, "set") and "rect" in engine.get():
         engine.set(rect=kept(*engine.get()["rect"]))
         return
-    for ax, place in places:
-        ax.set_position(kept(place.x0, place.y0, place.width, place.height))
+    for ax, extent in extents:
+        ax.set_position(kept(extent.x0, extent.y0, extent.width, extent.height))

@@ -32,7 +32,7 @@ def plot_eigenvalues(model: Any, path: str | Path | None = None, ax: Any = None,
             first to last, or a dictionary of those by name
     """
     if isinstance(model, Mapping):
-        named = {name: _eigenvalues(one) for name, one in model.items()}
+        named = {name: _eigenvalues(values) for name, values in model.items()}
     else:
         named = {"": _eigenvalues(model)}
     if not named:
@@ -70,15 +70,24 @@ def _plot_values(ax: Any, values: np.ndarray, name: str, k: int, alone: bool) ->
         if alone:
             ax.figure.colorbar(points, ax=ax, label="number of the model", shrink=0.8)
         return
-    one = values[0]
-    tiny = 1e-9 * max(np.abs(one).max(), 1e-300)
-    grows = one.real > tiny
+    eigenvalues = values[0]
+    tiny = 1e-9 * max(np.abs(eigenvalues).max(), 1e-300)
+    grows = eigenvalues.real > tiny
     colour = BLUE if alone else COLOURS[k % len(COLOURS)]
     look = {"s": 34, "marker": marker, "linewidths": 1.2, "zorder": 3}
-    ax.scatter(one.real[~grows], one.imag[~grows], facecolors="none", edgecolors=colour, label=name or None, **look)
+    ax.scatter(
+        eigenvalues.real[~grows],
+        eigenvalues.imag[~grows],
+        facecolors="none",
+        edgecolors=colour,
+        label=name or None,
+        **look,
+    )
     if grows.any():
         label = "grows" if alone else None
-        ax.scatter(one.real[grows], one.imag[grows], color=VERMILLION if alone else colour, label=label, **look)
+        ax.scatter(
+            eigenvalues.real[grows], eigenvalues.imag[grows], color=VERMILLION if alone else colour, label=label, **look
+        )
 
 
 def _frame_values(ax: Any, values: np.ndarray) -> None:
@@ -174,27 +183,27 @@ def _chosen(model: Any, input: Choice, output: Choice) -> tuple[Any, dict[int, s
     if not all(hasattr(system, name) for name in "ABCD"):
         raise TypeError(f"a StateSpace is needed, got {type(model).__name__}: make one with lw.linearize")
     names = [
-        getattr(model, f"{what}_names", tuple(f"{letter}{i + 1}" for i in range(count)))
-        for what, letter, count in (("input", "u", system.B.shape[1]), ("output", "y", system.C.shape[0]))
+        getattr(model, f"{port}_names", tuple(f"{letter}{i + 1}" for i in range(count)))
+        for port, letter, count in (("input", "u", system.B.shape[1]), ("output", "y", system.C.shape[0]))
     ]
     return system, _selection("input", input, names[0]), _selection("output", output, names[1])
 
 
-def _selection(what: str, choice: Choice, names: Sequence[str]) -> dict[int, str]:
+def _selection(noun: str, choice: Choice, names: Sequence[str]) -> dict[int, str]:
     if choice is None:
         choice = range(len(names))
     elif isinstance(choice, (int, np.integer, str)):
         choice = (choice,)
-    found = {}
-    for one in choice:
-        if isinstance(one, str) and one in names:
-            one = list(names).index(one)
-        if not isinstance(one, (int, np.integer)) or not 0 <= one < len(names):
-            raise ValueError(f"the model has no {what} {one!r}: available: {', '.join(map(repr, names))}")
-        found[int(one)] = names[one]
-    if not found:
-        raise ValueError(f"the model has no {what}s to plot")
-    return found
+    selected = {}
+    for option in choice:
+        if isinstance(option, str) and option in names:
+            option = list(names).index(option)
+        if not isinstance(option, (int, np.integer)) or not 0 <= option < len(names):
+            raise ValueError(f"the model has no {noun} {option!r}: available: {', '.join(map(repr, names))}")
+        selected[int(option)] = names[option]
+    if not selected:
+        raise ValueError(f"the model has no {noun}s to plot")
+    return selected
 
 
 def _frequencies(system: Any) -> np.ndarray:
@@ -223,9 +232,9 @@ def _phase(response: np.ndarray) -> np.ndarray:
 
 def _response_label(model: Any, names: Sequence[str]) -> str:
     """What the outputs are, with their units where these are known."""
-    what = "rate" if names[0].endswith(RATE) else "response"
+    noun = "rate" if names[0].endswith(RATE) else "response"
     units = [_unit(model.mechanism, name) for name in names] if hasattr(model, "mechanism") else [""]
-    return f"{what} ({', '.join(dict.fromkeys(units))})" if all(units) else what
+    return f"{noun} ({', '.join(dict.fromkeys(units))})" if all(units) else noun
 
 
 def _gain_label(model: Any, input_name: str, names: Sequence[str]) -> str:
@@ -254,11 +263,11 @@ def _force_unit(model: Any, name: str) -> str:
 
 def _measured(mech: Any, name: str) -> str | None:
     """What the coordinate of a joint measures, along its direction of motion; None for combinations of several."""
-    found = re.fullmatch(r"(.+?)(?:\[(\d+)\])?", name)
-    assert found is not None
-    if found[1] not in mech.joint_names:
+    match = re.fullmatch(r"(.+?)(?:\[(\d+)\])?", name)
+    assert match is not None
+    if match[1] not in mech.joint_names:
         return None
-    measured = mech.bodies[mech.body_index(found[1])].kind.measures("v")[int(found[2] or 0)].of
+    measured = mech.bodies[mech.body_index(match[1])].kind.measures("v")[int(match[2] or 0)].of
     return "angle" if measured == "quaternion" else measured
 
 
@@ -266,8 +275,8 @@ def _step_response(system: Any, i: int, t: np.ndarray) -> np.ndarray:
     """(m, outputs)"""
     from scipy.signal import lsim
 
-    one = (system.A, system.B[:, i : i + 1], system.C, system.D[:, i : i + 1])
-    return np.reshape(lsim(one, np.ones(len(t)), t)[1], (len(t), -1))
+    column = (system.A, system.B[:, i : i + 1], system.C, system.D[:, i : i + 1])
+    return np.reshape(lsim(column, np.ones(len(t)), t)[1], (len(t), -1))
 
 
 def _duration(system: Any) -> float:
@@ -292,5 +301,5 @@ def _mark_angles(ax: Any) -> None:
 
 def _outputs_legend(ax: Any, row: Any) -> None:
     """The names of all curves of a row, right of it."""
-    curves = [line for one in row for line in one.get_lines()]
+    curves = [line for panel in row for line in panel.get_lines()]
     ax.legend(handles=curves, loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0)

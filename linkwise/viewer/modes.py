@@ -61,7 +61,7 @@ def plot_modes(
     for k in range(count):
         painted = canvas(new_axes(figure, seen, elevation, azimuth, (rows, columns, k + 1)), seen)
         _paint_mode(painted, mech, here, moved[k], size)
-        finish(painted, box, size, ticks=False, title=mode_title(modes, k), own=False)
+        finish(painted, box, size, ticks=False, title=mode_title(modes, k), alone=False)
     return style.save(figure, path)
 
 

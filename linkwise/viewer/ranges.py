@@ -54,11 +54,13 @@ def plot_range(
     Dashed lines are the ends of the range; where nothing stops the coordinate, one round is shown.
     """
     if not isinstance(range_of_motion, lw.linkages.RangeOfMotion):
-        given = type(range_of_motion).__name__
-        raise TypeError(f"a RangeOfMotion is needed, got {given}: make one with lw.linkages.range_of_motion")
+        kind = type(range_of_motion).__name__
+        raise TypeError(f"a RangeOfMotion is needed, got {kind}: make one with lw.linkages.range_of_motion")
     mech, motion, name = range_of_motion.mechanism, range_of_motion.path, range_of_motion.coordinate
     curves = _dependent(mech, joints, name, motion.q)
-    groups = [group for group in ([one for one in curves if one.measures == of] for of in (ANGLE, LENGTH)) if group]
+    groups = [
+        group for group in ([curve for curve in curves if curve.measures == of] for of in (ANGLE, LENGTH)) if group
+    ]
     if not groups:
         raise ValueError(f"there is nothing to plot over {name!r}: no other joint moves")
     units = Units(degrees)
@@ -80,49 +82,51 @@ def plot_range(
 
 def _dependent(mech: lw.Mechanism, joints: Sequence[str] | None, name: str, q: np.ndarray) -> list[Series]:
     """The curves to draw: not the coordinate itself, nor what stands still unless it is asked for."""
-    curves = [one for one in all_series(mech, joints) if one.q is not None and one.measures in (ANGLE, LENGTH)]
+    curves = [curve for curve in all_series(mech, joints) if curve.q is not None and curve.measures in (ANGLE, LENGTH)]
     if joints is not None:
         return curves
-    single = [one for one in curves if mech.bodies[mech.body_index(one.joint)].kind.nq == 1 and one.joint != name]
-    return [one for one in single if np.ptp(one.positions(q)) > 1e-9][:MOST_CURVES]
+    single = [
+        curve for curve in curves if mech.bodies[mech.body_index(curve.joint)].kind.nq == 1 and curve.joint != name
+    ]
+    return [curve for curve in single if np.ptp(curve.positions(q)) > 1e-9][:MOST_CURVES]
 
 
-def _mark_ends(ax: Any, found: Any, scale: float) -> None:
-    for end in found.ends:
+def _mark_ends(ax: Any, travel: Any, scale: float) -> None:
+    for end in travel.ends:
         if np.isfinite(end.value):
             ax.axvline(scale * end.value, color=GREY, linestyle="--", linewidth=0.9, zorder=1)
 
 
 def _mark_positions(
-    ax: Any, group: Sequence[Series], singular: Sequence[Any], found: Any, scale: float, factor: float
+    ax: Any, group: Sequence[Series], singular: Sequence[Any], travel: Any, scale: float, factor: float
 ) -> None:
     """A marker on every curve where the mechanism is singular; ``scale`` and ``factor`` are those of both axes."""
     by_kind: dict[str, list[np.ndarray]] = {}
     for position in singular:
-        by_kind.setdefault(position.kind, []).append(_in_round(found, position))
+        by_kind.setdefault(position.kind, []).append(_in_round(travel, position))
     for kind, states in by_kind.items():
         q = np.array(states)
         colour, _, marker = LOOKS[kind]
-        across = np.array([found.value_at(row) for row in q])
-        for k, one in enumerate(group):
+        across = np.array([travel.value_at(row) for row in q])
+        for k, curve in enumerate(group):
             look = {"color": colour, "marker": marker, "s": 26, "zorder": 4, "label": NAMES[kind] if k == 0 else None}
-            ax.scatter(scale * across, factor * one.positions(q), **look)
+            ax.scatter(scale * across, factor * curve.positions(q), **look)
 
 
-def _in_round(found: Any, position: Any) -> np.ndarray:
+def _in_round(travel: Any, position: Any) -> np.ndarray:
     """The position as the range passes it: positions of another path may be whole turns away."""
-    family, there = found.path.family, np.broadcast_to(position.q, found.path.q.shape)
-    shortest = family.shortest(found.path.q, there)
+    family, there = travel.path.family, np.broadcast_to(position.q, travel.path.q.shape)
+    shortest = family.shortest(travel.path.q, there)
     nearest = int(np.argmin(np.linalg.norm(shortest, axis=-1)))
-    turns = shortest[nearest] - family.difference(found.path.q[nearest], position.q)
+    turns = shortest[nearest] - family.difference(travel.path.q[nearest], position.q)
     return np.asarray(family.moved(position.q, turns))
 
 
-def _title(found: Any, scale: float) -> str:
-    if not all(np.isfinite(end.value) for end in found.ends):
-        return f"{found.mechanism.name}: nothing stops {found.coordinate}"
-    low, high = (replace(end, value=scale * end.value) for end in found.ends)
-    return f"{found.mechanism.name}: {found.coordinate} from {low} to {high}"
+def _title(travel: Any, scale: float) -> str:
+    if not all(np.isfinite(end.value) for end in travel.ends):
+        return f"{travel.mechanism.name}: nothing stops {travel.coordinate}"
+    low, high = (replace(end, value=scale * end.value) for end in travel.ends)
+    return f"{travel.mechanism.name}: {travel.coordinate} from {low} to {high}"
 
 
 @style.styled

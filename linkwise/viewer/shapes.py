@@ -178,9 +178,9 @@ def _lathe(outline: tuple[tuple[float, float], ...], sides: int = ROUND) -> Mesh
     vertices = np.concatenate(
         [rings[:, None, :1] * around, np.broadcast_to(rings[:, None, 1:], (len(rings), sides, 1))], axis=-1
     ).reshape(-1, 3)
-    low, one = np.meshgrid(np.arange(len(rings) - 1) * sides, np.arange(sides), indexing="ij")
-    other = (one + 1) % sides
-    a, b, c, d = low + one, low + other, low + other + sides, low + one + sides
+    low, high = np.meshgrid(np.arange(len(rings) - 1) * sides, np.arange(sides), indexing="ij")
+    other = (high + 1) % sides
+    a, b, c, d = low + high, low + other, low + other + sides, low + high + sides
     faces = np.concatenate([np.stack([a, b, c], -1).reshape(-1, 3), np.stack([a, c, d], -1).reshape(-1, 3)])
     corners = vertices[faces]
     areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
@@ -215,7 +215,7 @@ def tubes(segments: np.ndarray, radius: float, sides: int = 6) -> Mesh:
 
 def arrow_mesh(arrows: np.ndarray, radius: float) -> Mesh:
     """Arrows (m, 2, 3) in one mesh; those that are shorter than their heads are heads alone."""
-    found = []
+    meshes = []
     for start, end in arrows:
         length = float(np.linalg.norm(end - start))
         head = min(7.0 * radius, length)
@@ -223,8 +223,8 @@ def arrow_mesh(arrows: np.ndarray, radius: float) -> Mesh:
         neck = radius if length > head else 0.0
         outline = ((0.0, 0.0), (neck, 0.0), (neck, length - head), (3.0 * head / 7.0, length - head), (0.0, length))
         shape = _lathe(tuple((round(r, 9), round(h, 9)) for r, h in outline), 10)
-        found.append(Mesh(shape.vertices @ rotated.T + start, shape.faces))
-    return together(found)
+        meshes.append(Mesh(shape.vertices @ rotated.T + start, shape.faces))
+    return together(meshes)
 
 
 def together(meshes: Iterable[Mesh]) -> Mesh:

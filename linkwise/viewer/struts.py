@@ -40,10 +40,10 @@ class Strut:
         square = np.where(np.linalg.norm(square, axis=-1, keepdims=True) > 1e-9, square, spare)
         square = square / np.maximum(np.linalg.norm(square, axis=-1, keepdims=True), 1e-300)
         third = np.cross(way, square) / np.maximum(np.linalg.norm(way, axis=-1, keepdims=True), 1e-300)
-        found = np.zeros((*way.shape[:-1], 4, 4))
-        found[..., :3, 0], found[..., :3, 1], found[..., :3, 2] = square, third, way / self.length
-        found[..., :3, 3], found[..., 3, 3] = a, 1.0
-        return found
+        transforms = np.zeros((*way.shape[:-1], 4, 4))
+        transforms[..., :3, 0], transforms[..., :3, 1], transforms[..., :3, 2] = square, third, way / self.length
+        transforms[..., :3, 3], transforms[..., 3, 3] = a, 1.0
+        return transforms
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +94,8 @@ def _tube(mark: ElementMark, pin: float, thickness: float) -> Mesh:
 
 def placed_together(things: Sequence[Fixture | Strut], poses: np.ndarray, beside: np.ndarray) -> Mesh:
     """All of them in the world, in one mesh, for poses (n_links, 4, 4)."""
-    places = [one.placed(poses, beside) for one in things]
+    poses_of_struts = [strut.placed(poses, beside) for strut in things]
     return together(
-        Mesh(one.shape.vertices @ pose[:3, :3].T + pose[:3, 3], one.shape.faces)
-        for one, pose in zip(things, places, strict=True)
+        Mesh(strut.shape.vertices @ pose[:3, :3].T + pose[:3, 3], strut.shape.faces)
+        for strut, pose in zip(things, poses_of_struts, strict=True)
     )

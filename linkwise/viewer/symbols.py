@@ -40,13 +40,13 @@ def symbol(mark: JointMark, size: float) -> Symbol:
     is."""
     drawn = mark.kind.symbol()
     here = Symbol(
-        [_solid(mark, one, size) for one in drawn.solids],
-        [_placed_rail(mark, one, size) for one in drawn.rails],
-        [_thread(mark, one, size) for one in drawn.threads],
+        [_solid(mark, solid, size) for solid in drawn.solids],
+        [_placed_rail(mark, rail, size) for rail in drawn.rails],
+        [_thread(mark, thread, size) for thread in drawn.threads],
         [_way(mark)] if drawn.way and not is_free(mark) else [],
-        [_centre_line(mark.origin, _direction(mark, one), one.half * size) for one in drawn.centre_lines],
+        [_centre_line(mark.origin, _direction(mark, line), line.half * size) for line in drawn.centre_lines],
         COLOURS[drawn.colour],
-        sum(one.fixed for one in drawn.solids),
+        sum(solid.fixed for solid in drawn.solids),
     )
     return Symbol([], rails=here.rails) if mark.guides_only and here.rails else here
 
@@ -100,5 +100,5 @@ def _way(mark: JointMark) -> np.ndarray:
 def _rail(mark: JointMark, axis: np.ndarray, beyond: float) -> np.ndarray:
     """The straight way along which a joint slides: past its zero, past where it is, and past the ends of its travel."""
     zero = float((mark.start[:3, 3] - mark.origin) @ axis)
-    places = [0.0, zero, *(zero + end for end in mark.travel or ())]
-    return mark.origin + np.outer([min(places) - beyond, max(places) + beyond], axis)
+    stops = [0.0, zero, *(zero + end for end in mark.travel or ())]
+    return mark.origin + np.outer([min(stops) - beyond, max(stops) + beyond], axis)

@@ -154,8 +154,8 @@ def _states(trajectory: Any, mech: lw.Mechanism | None, units: Units = RADIANS) 
             f"one motion is plotted: t (m,), q (m, {mech.nq}) and v (m, {mech.nv}), but the shapes are {t.shape}, "
             f"{q.shape} and {v.shape}; choose one of a batch"
         )
-    own = [getattr(trajectory, name, None) for name in ("tau", "energy", "constraint_error", "velocity_error")]
-    tau, energy, error, slip = [None if x is None else np.asarray(x, dtype=float) for x in own]
+    series = [getattr(trajectory, name, None) for name in ("tau", "energy", "constraint_error", "velocity_error")]
+    tau, energy, error, slip = [None if x is None else np.asarray(x, dtype=float) for x in series]
     if tau is not None and tau.shape != v.shape:
         raise ValueError(f"tau has shape {tau.shape}, expected {v.shape} as v")
     tau = tau if tau is not None and tau.any() else None
@@ -198,10 +198,10 @@ def _groups(every: list[Series]) -> list[list[Series]]:
     """Curves that share a row: same unit, at most as many as colours; quaternions joint by joint."""
     groups: list[list[Series]] = []
     for measures in (ANGLE, LENGTH, OTHER):
-        same = [one for one in every if one.measures == measures]
+        same = [curve for curve in every if curve.measures == measures]
         rows = -(-len(same) // MOST_CURVES)
         groups += [list(part) for part in np.array_split(np.array(same, dtype=object), rows)] if rows else []
-    rotations = [one for one in every if one.measures == QUATERNION]
+    rotations = [curve for curve in every if curve.measures == QUATERNION]
     return groups + [rotations[i : i + 4] for i in range(0, len(rotations), 4)]
 
 
@@ -212,7 +212,9 @@ def _plot_group(panels: _Panels, row: int, states: States, group: list[Series]) 
     axes = [panels.add(row, column) for column in range(panels.columns)]
     positions, rates, *forces = axes
     t, q, v = states.smooth
-    signs = _continuous_signs(np.stack([one.positions(q) for one in group], axis=-1)) if measures == QUATERNION else 1.0
+    signs = (
+        _continuous_signs(np.stack([curve.positions(q) for curve in group], axis=-1)) if measures == QUATERNION else 1.0
+    )
     for k, one in enumerate(group, -1 if measures == QUATERNION else 0):  # x, y, z as the angular velocities, w black
         look = {"color": COLOURS[k], "linestyle": STYLES[k]}
         if one.q is not None:
@@ -235,7 +237,7 @@ def _plot_group(panels: _Panels, row: int, states: States, group: list[Series]) 
 
 def _legend(ax: Any, *others: Any, beside_nothing: bool = False) -> None:
     """The names of the curves of all axes of a row, right of it; in the place of the next panel if there is none."""
-    curves = [line for one in (*others, ax) for line in one.get_lines() if not line.get_label().startswith("_")]
+    curves = [line for panel in (*others, ax) for line in panel.get_lines() if not line.get_label().startswith("_")]
     made = ax.legend(handles=curves, loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0, handlelength=1.6)
     made.set_in_layout(not beside_nothing)
 

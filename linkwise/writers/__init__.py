@@ -27,14 +27,14 @@ PAGE = ".html"
 
 
 def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False, meshes: bool = False) -> None:
-    """Write a mechanism to a file, whose ending says the format; see ``Mechanism.save``."""
+    """Write a mechanism to a file in the format of its suffix; see ``Mechanism.save``."""
     target = Path(path)
     ending = target.suffix.lower()
     if ending == PAGE:
         mech.show(meshes=meshes).save(target)
         return
     if ending not in FORMATS:
-        known = ", ".join(f"{one} ({name})" for one, (name, _) in FORMATS.items()) + f", {PAGE} (to look at)"
+        known = ", ".join(f"{suffix} ({name})" for suffix, (name, _) in FORMATS.items()) + f", {PAGE} (to look at)"
         raise MechanismError(f"{target.name!r} has no ending of a format that mechanisms are saved in: {known}")
     text, report = _written(mech, ending, str(target), strict, file=target)  # before the file is touched
     for name, companion in report.companions.items():
@@ -42,18 +42,18 @@ def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False, me
     target.write_text(text, encoding="utf-8")
 
 
-def text_of(mech: Mechanism, ending: str, place: Any = None, strict: bool = False, remarks: bool = True) -> str:
+def text_of(mech: Mechanism, ending: str, location: Any = None, strict: bool = False, remarks: bool = True) -> str:
     """The document that ``save`` writes; ``place`` is what messages call it.
 
     With ``remarks`` it is told as well what is written otherwise than it is here."""
-    return _written(mech, ending, place, strict, remarks)[0]
+    return _written(mech, ending, location, strict, remarks)[0]
 
 
 def _written(
-    mech: Mechanism, ending: str, place: Any, strict: bool, remarks: bool = True, file: Path | None = None
+    mech: Mechanism, ending: str, location: Any, strict: bool, remarks: bool = True, file: Path | None = None
 ) -> tuple[str, Report]:
     name, written = FORMATS[ending]
-    report = Report(name, place or f"{name} of {mech.name}", strict, remarks, file)
+    report = Report(name, location or f"{name} of {mech.name}", strict, remarks, file)
     text = written(mech, report)
     report.tell()
     return text, report

@@ -25,18 +25,18 @@ def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report
         return mech
     names: dict[str, tuple[str, ...]] = {}
     bodies: list[Body] = []
-    place = {-1: -1}  # of a body here -> there
+    new_index = {-1: -1}  # of a body here -> there
     for index, body in enumerate(mech.bodies):
         made = [body] if has(body.kind) else _parts(body, report)
         for number, part in enumerate(made):
-            parent = place[body.parent] if number == 0 else len(bodies) - 1
+            parent = new_index[body.parent] if number == 0 else len(bodies) - 1
             bodies.append(replace(part, parent=parent))
-        place[index] = len(bodies) - 1
+        new_index[index] = len(bodies) - 1
         names[body.joint] = tuple(part.joint for part in made)
     for joint, parts in names.items():
         if len(parts) > 1:
             report.remark("joints composed of several", f"{joint} ({', '.join(parts)})")
-    frames = {name: replace(frame, body=place[frame.body]) for name, frame in mech.frames.items()}
+    frames = {name: replace(frame, body=new_index[frame.body]) for name, frame in mech.frames.items()}
     for index, body in enumerate(bodies):
         frames.setdefault(body.link, Frame(body.link, index, np.eye(3), np.zeros(3)))
     return replace(
@@ -49,7 +49,7 @@ def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report
 
 
 def _parts(body: Body, report: Report) -> list[Body]:
-    """The bodies that move as this one does, one after the other; the last has its mass."""
+    """Bodies in series that together move like this one; the last has its mass."""
     kind = body.kind
     if not kind.steps:
         raise report.refuse(
@@ -78,7 +78,7 @@ def _parts(body: Body, report: Report) -> list[Body]:
 
 
 def _name(body: Body, step: Step) -> str:
-    """Of the joint that a step becomes: "joint.x" for coordinate x, the joint's own for the only one."""
+    """Name of the joint of a step: "joint.x" for coordinate x, the joint's own name if there is only one."""
     word = step.name or body.kind.measures("q")[step.coordinate].name
     return f"{body.joint}.{word}" if word else body.joint
 
@@ -87,24 +87,24 @@ def _moved_body(body: Body, joint: str, step: Step, k: int | None = None, mimic:
     """The body moved by one step where the one before it has left it; k is the coordinate whose numbers it has, None
     for none."""
 
-    def own(values: Any) -> tuple[float, ...]:
+    def part(values: Any) -> tuple[float, ...]:
         return (0.0,) if k is None else (values[k],)
 
     limits = Limits()
     if k is not None:
-        given = vars(body.limits)
-        limits = Limits(**{name: None if values is None else (values[k],) for name, values in given.items()})
+        by_name = vars(body.limits)
+        limits = Limits(**{name: None if values is None else (values[k],) for name, values in by_name.items()})
     return replace(
         body,
         joint=joint,
         kind=Revolute(step.axis) if step.turns else Prismatic(step.axis),
         rotation=np.eye(3),
         position=np.zeros(3),
-        armature=own(body.armature),
-        damping=own(body.damping),
-        friction=own(body.friction),
-        stiffness=own(body.stiffness),
-        rest=own(body.rest),
+        armature=part(body.armature),
+        damping=part(body.damping),
+        friction=part(body.friction),
+        stiffness=part(body.stiffness),
+        rest=part(body.rest),
         limits=limits,
         mimic=mimic,
     )
@@ -115,16 +115,18 @@ def _massless_body(body: Body, link: str) -> Body:
 
 
 def _renamed(mech: Mechanism, names: dict[str, tuple[str, ...]]) -> Any:
-    """What is known of the mechanism, by the names of the new joints."""
+    """Annotations with the names of the new joints."""
     known = mech.annotations
 
     def split(coordinates: Coordinates) -> Coordinates:
-        found: list[tuple[str, tuple[float, ...]]] = []
+        split_values: list[tuple[str, tuple[float, ...]]] = []
         for joint, values in coordinates:
             parts = names.get(joint, (joint,))
             single = len(parts) == len(values) > 1
-            found += [(part, (x,)) for part, x in zip(parts, values, strict=True)] if single else [(joint, values)]
-        return tuple(found)
+            split_values += (
+                [(part, (x,)) for part, x in zip(parts, values, strict=True)] if single else [(joint, values)]
+            )
+        return tuple(split_values)
 
     def spread(joints: Sequence[str] | None) -> tuple[str, ...] | None:
         return None if joints is None else tuple(part for joint in joints for part in names.get(joint, (joint,)))
@@ -132,7 +134,7 @@ def _renamed(mech: Mechanism, names: dict[str, tuple[str, ...]]) -> Any:
     return replace(
         known,
         initial=split(known.initial),
-        postures=tuple((name, split(own)) for name, own in known.postures),
+        postures=tuple((name, split(values)) for name, values in known.postures),
         keyframes=tuple((name, split(v), inputs, states) for name, v, inputs, states in known.keyframes),
         groups=tuple((name, spread(joints) or ()) for name, joints in known.groups),
         actuated=spread(known.actuated),

@@ -1,4 +1,4 @@
-"""What is seen of links, in parts that all formats share: where files of meshes are, and how vertices are scaled."""
+"""Visuals in the parts shared by all formats: mesh paths and scaling."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def pose_of(look: Look) -> Pose:
 
 
 def scale_of(look: Look) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Scale, rotation and point of a mesh, whose vertices x become scale * (rotation.T @ (x - point)); None where no
-    such numbers give its shaping."""
+    """Scale, rotation and point of a mesh, whose vertices x become scale * (rotation.T @ (x - point)); None if its
+    shape matrix has no such form.
+    """
     numbers = np.reshape(look.shaping, (3, 4))
     linear, shift = numbers[:, :3], numbers[:, 3]
     if np.array_equal(linear, np.diag(np.diag(linear))):
@@ -34,8 +35,7 @@ def scale_of(look: Look) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 
 def mesh_path(look: Look, document: Path | None) -> str | None:
-    """The file of a mesh as a document says it: relative to the document's folder, absolute for text alone; None where
-    it is not to be found."""
+    """The mesh file relative to the document's folder, absolute for text; None if it is not found."""
     if look.path is None:
         return None
     there = look.path.absolute()

@@ -64,5 +64,5 @@ def _pose(pose: Pose) -> str:
 
 
 def _text(value: Any) -> str:
-    """Numbers with all their digits; strings, truth values and lists of JSON are those of TOML."""
+    """A TOML value: numbers with all digits; strings, booleans and lists as in JSON."""
     return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What a format cannot say, and what is read again under other names: collected while writing, told in one warning."""
+"""Report of a writer: what a format cannot express and what is renamed, in one warning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_NAMES = 4  # that a line names
 
 
 class Report:
-    """Of one document.
+    """The report of one document.
 
     format_name   such as "URDF"
     place         what the document is called in messages
@@ -22,31 +22,31 @@ class Report:
     """
 
     def __init__(
-        self, format_name: str, place: str, strict: bool = False, remarks: bool = True, file: Path | None = None
+        self, format_name: str, location: str, strict: bool = False, remarks: bool = True, file: Path | None = None
     ) -> None:
         self.file, self.companions = file, dict[str, str]()
-        self.format_name, self._place, self._strict, self._tells_remarks = format_name, place, strict, remarks
+        self.format_name, self._place, self._strict, self._tells_remarks = format_name, location, strict, remarks
         self._omitted: dict[str, list[str]] = {}
         self._remarks: dict[str, list[str]] = {}
 
-    def omit(self, what: str, name: str = "") -> None:
+    def omit(self, feature: str, name: str = "") -> None:
         """Something that the format cannot say is left out, of the named joint, link, ..."""
-        self._omitted.setdefault(what, []).extend([name] if name else [])
+        self._omitted.setdefault(feature, []).extend([name] if name else [])
 
     def remark(self, message: str, name: str = "") -> None:
         """Something is written otherwise than it is here; names go behind the message."""
         self._remarks.setdefault(message, []).extend([name] if name else [])
 
     def refuse(self, message: str) -> MechanismError:
-        """An error to raise: what moves or holds parts cannot be said."""
+        """The error to raise for a joint or constraint that the format cannot express."""
         return MechanismError(f"{self._place}: {message}")
 
     def tell(self) -> None:
         """One warning, or an error."""
-        left_out = "; ".join(_counted(what, names) for what, names in self._omitted.items())
+        left_out = "; ".join(_counted(feature, names) for feature, names in self._omitted.items())
         messages = [f"{self.format_name} cannot say, and leaves out: {left_out}"] if left_out else []
         remarks = self._remarks if self._tells_remarks else {}
-        messages += [f"{what}: {listed(names)}" if names else what for what, names in remarks.items()]
+        messages += [f"{remark}: {listed(names)}" if names else remark for remark, names in remarks.items()]
         if not messages:
             return
         told = f"{self._place}: " + "; ".join(messages)
@@ -55,8 +55,8 @@ class Report:
         warn_caller(told, OmissionWarning if left_out else MechanismWarning)
 
 
-def _counted(what: str, names: list[str]) -> str:
-    return f"{what} of {listed(names)}" if names else what
+def _counted(feature: str, names: list[str]) -> str:
+    return f"{feature} of {listed(names)}" if names else feature
 
 
 def listed(names: Iterable[str]) -> str:

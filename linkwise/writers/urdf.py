@@ -79,7 +79,7 @@ def _inertial(link: Element, body: Body) -> None:
     inertial = element(link, "inertial")
     _origin(inertial, (np.eye(3), body.com))
     element(inertial, "mass", value=body.mass)
-    element(inertial, "inertia", **{name: body.inertia[place] for name, place in _MOMENTS.items()})
+    element(inertial, "inertia", **{name: body.inertia[index] for name, index in _MOMENTS.items()})
 
 
 # -- joints -----------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def _joint(root: Element, mech: Mechanism, body: Body, report: Report) -> None:
 
 
 def _extension(body: Body) -> dict[str, Any]:
-    """What the format has no words for: rotor inertias, and springs in the words of SDF."""
+    """Extensions of the format: rotor inertias, and springs as in SDF."""
     attributes: dict[str, Any] = {"armature": body.armature} if any(body.armature) else {}
     if any(body.stiffness):
         attributes |= {"spring_stiffness": body.stiffness, "spring_reference": body.rest}
@@ -171,7 +171,7 @@ def _welds(root: Element, mech: Mechanism) -> None:
 
 
 def _loops(root: Element, mech: Mechanism, report: Report) -> None:
-    """Those that URDF+ has as its <loop>; the others in a companion file, which <loops file="..."/> names."""
+    """Write loops that URDF+ can express as <loop>, and the others to a companion file named by <loops file="..."/>."""
     refuse_functions(mech, report)
     known = [loop for loop in mech.loops if isinstance(loop, Loop) and _closes(loop)]
     others = [loop for loop in mech.loops if not isinstance(loop, Loop) or not _closes(loop)]
@@ -183,9 +183,9 @@ def _loops(root: Element, mech: Mechanism, report: Report) -> None:
         return
     if report.file is None:
         other = others[0]
-        what = "couplings of joints" if isinstance(other, Coupling) else f"loops that {other.kind!r} closes"
+        noun = "couplings of joints" if isinstance(other, Coupling) else f"loops that {other.kind!r} closes"
         raise report.refuse(
-            f'URDF has no {what}, such as {other.name!r}; mech.save("robot.urdf") writes them to a companion file '
+            f'URDF has no {noun}, such as {other.name!r}; mech.save("robot.urdf") writes them to a companion file '
             "beside it; or save mech.spanning_tree, which is without loops"
         )
     name = f"{report.file.stem}.loops.toml"
@@ -195,7 +195,7 @@ def _loops(root: Element, mech: Mechanism, report: Report) -> None:
 
 
 def _closes(loop: Loop) -> bool:
-    """Whether the format has a word for what closes the loop."""
+    """Whether the format can express the joint that closes the loop."""
     return FORMAT in loop.kind.formats and bool(loop.kind.formats[FORMAT].loop)
 
 
@@ -260,7 +260,7 @@ def _geometry(geometry: Element, kind: str, size: tuple[float, ...]) -> None:
 
 
 def _look(link: Element, look: Look, report: Report) -> None:
-    """What is seen, and meshes that touch."""
+    """Write a visual, and collision meshes."""
     if look.kind in ("plane", "ellipsoid"):
         report.omit(f"{look.kind} to be seen", look.name)
         return
@@ -288,15 +288,15 @@ def _look(link: Element, look: Look, report: Report) -> None:
 
 
 def _note_the_rest(mech: Mechanism, report: Report) -> None:
-    """What has no place in the format."""
+    """Report everything that the format has no element for."""
     for record in mech.elements:
         if not isinstance(record, (Actuator, EffortRange)):
             report.omit(RECORDS[type(record)].replace("_", " ").removesuffix("s"), name_of(record))
     for pair in mech.contact_pairs:
         report.omit("contact", pair.name)
-    for what, names in (("posture", mech.postures), ("group of joints", mech.metadata.groups)):
+    for noun, names in (("posture", mech.postures), ("group of joints", mech.metadata.groups)):
         for name in names:
-            report.omit(what, name)
+            report.omit(noun, name)
     if not np.array_equal(mech.initial, configuration(mech.bodies)):
         report.omit("initial configuration")
     if mech.metadata.timestep not in (None, USUAL_TIMESTEP):

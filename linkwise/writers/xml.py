@@ -10,9 +10,9 @@ import numpy as np
 
 
 def element(parent: ElementTree.Element | None, tag: str, /, **attributes: Any) -> ElementTree.Element:
-    """A new element inside its parent; attributes that are None are left out, ``class_`` is ``class``."""
-    given = {key.rstrip("_"): text(value) for key, value in attributes.items() if value is not None}
-    return ElementTree.Element(tag, given) if parent is None else ElementTree.SubElement(parent, tag, given)
+    """A new child element; attributes that are None are omitted, ``class_`` becomes ``class``."""
+    texts = {key.rstrip("_"): text(value) for key, value in attributes.items() if value is not None}
+    return ElementTree.Element(tag, texts) if parent is None else ElementTree.SubElement(parent, tag, texts)
 
 
 def text(value: Any) -> str:

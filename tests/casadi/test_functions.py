@@ -27,6 +27,25 @@ def numbers(x):
     return np.array(casadi.DM(x))
 
 
+def test_forces_act_on_trees_and_under_constraints():
+    damped = [mech.parameters.with_damping(0.4) for mech in (ARM, BARS)]
+    for mech in damped:
+        q = lw.constraints.assemble(mech, {mech.joint_names[0]: 0.4})
+        v = lw.constraints.project(mech, q, np.ones(mech.nv))[1]
+        a = lw.forward_dynamics(mech, q, v, forces="all")
+        np.testing.assert_allclose(numbers(lwc.forward_dynamics(mech, q, v, None, forces="all"))[:, 0], a, atol=1e-9)
+        needed = lw.inverse_dynamics(mech, q, v, a, forces="damping")
+        found = lwc.inverse_dynamics(mech, q, v, a, forces="damping")
+        np.testing.assert_allclose(numbers(found)[:, 0], needed, atol=1e-9)
+    q, v = casadi.SX.sym("q", 2), casadi.SX.sym("v", 2)
+    slope = casadi.Function(
+        "d", [q, v], [casadi.jacobian(lwc.inverse_dynamics(damped[0], q, v, None, forces="all"), v)]
+    )
+    at = lw.random_state(damped[0], np.random.default_rng(0))
+    _, by_v, _ = lw.inverse_dynamics_derivatives(damped[0], *at, forces="all")
+    np.testing.assert_allclose(numbers(slope(*at)), by_v, atol=1e-12)
+
+
 def test_values_on_a_tree_of_mixed_joints():
     q, v, tau = states(TREE)
     link = TREE.link_names[-1]

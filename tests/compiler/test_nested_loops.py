@@ -25,7 +25,15 @@ NESTED = ("mass_matrix", "inverse_dynamics_derivatives", "inverse_dynamics_deriv
 BY_COLUMN = ("mass_matrix_inverse", "forward_dynamics_derivatives", "forward_dynamics_derivatives_with_wrenches")
 
 
+def in_a_row(mech):
+    """The bodies of a tree, each carried by the one before."""
+    bodies = tuple(replace(body, parent=k - 1) for k, body in enumerate(mech.bodies))
+    return replace(mech, bodies=bodies)
+
+
 def mechanism_called(name):
+    if name == "all joints in a row":
+        return in_a_row(lw.mechanisms.random_tree(12, 5, floating_base=True))
     return lw.mechanisms.random_tree(6, 1, ["revolute"]) if name == "branches" else MECHANISMS[name]()
 
 
@@ -36,6 +44,7 @@ def mechanism_called(name):
     + [("mass_matrix", mechanism) for mechanism in MECHANISMS if mechanism != "pins in slots"]
     + [("inverse_dynamics_derivatives", "chain")]
     + [(name, "branches") for name in BY_COLUMN]
+    + [("mass_matrix_inverse", name) for name in ("chain", "one link", "all joints in a row")]
     + [
         pytest.param("inverse_dynamics_derivatives", mechanism, marks=pytest.mark.slow)
         for mechanism in MECHANISMS
@@ -49,17 +58,45 @@ def test_nested_loops_mean_what_the_straight_line_means(name, mechanism):
     mech = mechanism_called(mechanism)
     looped, straight = (lw.compile(VARIANTS[name], mech, target="numpy", loops=loops) for loops in (True, False))
     assert looped.traced.loops
-    assert looped.traced.is_nested == (mech.n_links > 1 or name in BY_COLUMN)
+    assert looped.traced.is_nested == (mech.n_links > 1)
     assert looped.input_shapes == straight.input_shapes and looped.output_shapes == straight.output_shapes
     arrays = states(mech, looped, (3,))
     expected = straight(*arrays)
-    own = 1e-11 if name in BY_COLUMN else 1e-12  # by other ways, and ill-conditioned
+    own = 1e-11 if name in BY_COLUMN else 1e-12  # by other algorithms, and ill-conditioned
     assert largest_error(looped(*arrays), expected) < own
     unrolled = check(unroll(looped.traced))  # cells that are read and were not written are found here
     (found,) = numpy_reference.evaluate(unrolled, arrays)
     assert largest_error(found, expected) < own
     assert looped.sparsity[straight.sparsity].all()  # general code has fewer zeros, and none that are not
     assert sum(looped.op_counts.values()) >= sum(unroll(looped.traced).op_counts.values())
+
+
+STEPS = {
+    "branches": lambda: lw.mechanisms.random_tree(6, 1, ["revolute"]),
+    "all joints in a row": lambda: in_a_row(lw.mechanisms.random_tree(5, 5, floating_base=True)),
+    "links in a row": lambda: lw.mechanisms.chain(37),
+}
+
+
+@pytest.mark.slow_cases("links in a row")
+@pytest.mark.parametrize("wrenches", [False, True])
+@pytest.mark.parametrize("mechanism", STEPS)
+def test_derivatives_of_steps_row_by_row_are_those_of_all_rows(mechanism, wrenches):
+    """By sweeps over the links for each row, and by products with matrices: two outputs, made of blocks."""
+    mech, ports = STEPS[mechanism](), ("wrenches",) if wrenches else ()
+    looped, straight = (
+        lw.compile("rk4_step_derivatives", mech, target=target, loops=loops, ports=ports)
+        for target, loops in (("numpy", True), ("cpu", False))
+    )
+    assert looped.traced.is_nested and not straight.traced.is_nested
+    assert looped.input_shapes == straight.input_shapes and looped.output_shapes == straight.output_shapes
+    arrays = states(mech, looped, (3,))
+    machine = lw.compile("rk4_step_derivatives", mech, loops=True, ports=ports)
+    unrolled = numpy_reference.evaluate(check(unroll(looped.traced)), arrays)
+    expected = straight(*arrays)
+    for found in (looped(*arrays), machine(*arrays), unrolled):
+        for one, other in zip(found, expected, strict=True):
+            assert largest_error(one, other) < 1e-11
 
 
 @pytest.mark.slow_cases("float32")
@@ -160,14 +197,16 @@ def test_exported_c(name, mechanism, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler on this machine")
-@pytest.mark.parametrize("name", ["mass_matrix", "forward_dynamics_derivatives"])
+@pytest.mark.parametrize("name", ["mass_matrix", "forward_dynamics_derivatives", "rk4_step_derivatives"])
 def test_cuda_text_on_the_host(name, monkeypatch, tmp_path):
     cuda_on_host.install(monkeypatch, tmp_path)
     mech = mechanism_called("branches")
     own, reference = (lw.compile(VARIANTS[name], mech, target=target, loops=True) for target in ("cuda", "numpy"))
     arrays = states(mech, reference, (40,))
     for laid in (np.ascontiguousarray, np.asfortranarray):
-        assert largest_error(own(*map(laid, arrays)), reference(*arrays)) < 1e-12
+        both = own(*map(laid, arrays)), reference(*arrays)
+        for found, expected in zip(*both, strict=True) if isinstance(both[0], tuple) else [both]:
+            assert largest_error(found, expected) < 1e-12
 
 
 def test_languages_and_plan():
@@ -213,6 +252,11 @@ def test_long_chains_have_nested_loops_and_humanoids_have_none():
     assert columns.loops  # loops over columns alone, not over links
     assert columns.constants_in_code and not columns.is_nested
     assert has_loops("forward_dynamics_derivatives", lw.mechanisms.chain(40))
+
+
+def test_derivatives_of_steps_of_long_chains_have_nested_loops():
+    program = trace_with_plan(VARIANTS["rk4_step_derivatives"], lw.mechanisms.chain(45), loops=None).program
+    assert program.is_nested and sum(len(code.nodes) for code, _ in program.blocks) < 50_000
 
 
 def test_the_length_of_the_code_does_not_grow_with_the_chain():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.constraints.derivatives import compiled_dofs
 from linkwise.constraints.sizes import sizes
+from linkwise.constraints.solver import compiled_dofs
 from linkwise.constraints.variations import state_of, variations
 from linkwise.control import rate_jacobian
 from linkwise.linearization.local_form import _compiled_form, _reference

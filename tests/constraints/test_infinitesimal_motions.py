@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 from linkwise.constraints.infinitesimal import has_infinitesimal_motions
+from tests.oracle.random_closed import chain_in_line
 from tests.units import SYSTEMS
 
 TILT = Rotation.from_rotvec(0.9 * np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)).as_matrix()
@@ -108,6 +109,27 @@ def test_units_do_not_decide_what_is_blocked(system):
         assert sum(one.infinitesimal for one in found.clusters) == blocked and not found.is_rounded
 
 
+@pytest.mark.slow_cases(*(f"[{seed}]" for seed in range(4, 40)))
+@pytest.mark.parametrize("seed", range(40))
+def test_chains_in_line_are_locked_at_the_ends_of_their_reach(seed):
+    """Folded over themselves here and there, of revolute and universal joints, on the ground or on a floating base."""
+    rng = np.random.default_rng([9, seed])
+    drawn, is_locked = chain_in_line(rng, seed)
+    while seed % 2 and not is_locked:
+        drawn, is_locked = chain_in_line(rng, seed)
+    mech, (_, q, v, tau) = drawn.mech, drawn.states[0]
+    assert has_infinitesimal_motions(mech) == is_locked
+    if is_locked:  # then all moves as one body
+        floats = 6 if isinstance(mech.bodies[0].kind, lw.Floating) else 0
+        assert lw.constraints.degrees_of_freedom(mech, q) == floats
+        a, tree = lw.forward_dynamics(mech, q, v, tau), mech.spanning_tree
+        mass, weight = lw.mass_matrix(tree, q), lw.inverse_dynamics(tree, q, v, 0.0 * v)
+        expected = np.append(
+            np.linalg.solve(mass[:floats, :floats], (tau - weight)[:floats]), np.zeros(mech.nv - floats)
+        )
+        np.testing.assert_allclose(a, expected, atol=1e-9 * (1.0 + np.abs(expected).max()))
+
+
 # -- what is left moves --------------------------------------------------------------------------------------------
 
 
@@ -137,6 +159,25 @@ def test_rollouts_and_simulations_follow_what_is_left(hold):
     assert status == 1  # no step is the compiled one
     motion = lw.simulate(mech, mech.initial, v, 0.04, tau)
     np.testing.assert_allclose(motion.q[-1, 7:], expected[-1, 3:], atol=1e-8)
+
+
+def test_loops_that_are_pulled_closed_move_alike():
+    (mech, v, tau), _ = moving(4)
+    a = lw.forward_dynamics(mech, mech.initial, v, tau)
+    pulled = lw.forward_dynamics(mech, mech.initial, v, tau, baumgarte=(10.0, 10.0))
+    np.testing.assert_allclose(pulled, a, atol=1e-8 * np.abs(a).max())
+    options = {"method": "rk4", "step": 1e-3}
+    free = lw.simulate(
+        mech,
+        mech.initial,
+        v,
+        0.01,
+        tau,
+        settings=lw.motion.Settings(stabilization="baumgarte", baumgarte=(10.0, 10.0)),
+        **options,
+    )
+    kept = lw.simulate(mech, mech.initial, v, 0.01, tau, **options)
+    np.testing.assert_allclose(free.q[-1], kept.q[-1], atol=1e-8)
 
 
 def test_a_push_along_a_blocked_motion_is_told():
@@ -221,6 +262,10 @@ def test_unknown_states_stay_unknown():
     a = lw.forward_dynamics(mech, q, v, tau)
     assert np.isfinite(a[0]).all() and np.isnan(a[1]).all()
     assert np.isnan(lw.forward_dynamics(mech, mech.initial, np.nan * v, tau)).all()
+    assert lw.constraints.null_space(mech, q).shape == (2, 14, 3)
+    states, rates, status = lw.rollout(mech, q, v, tau, 1e-3, 2, return_status=True)
+    assert np.isfinite(states[0]).all() and np.isfinite(rates[0]).all() and (status == 1).all()
+    assert np.isnan(states[1, 1:]).all() and np.isnan(rates[1, 1:]).all()
 
 
 @pytest.mark.parametrize("name", ["parallel_four_bar_robot", "flyball_governor", "bricard"])

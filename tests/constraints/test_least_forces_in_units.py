@@ -126,7 +126,7 @@ def test_holding_forces_of_equilibria_do_not_depend_on_the_unit_of_length(unit):
     np.testing.assert_allclose(in_newtons(mech, found, unit), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
     with pytest.warns(lw.MechanismWarning, match="share the load"):
         lw.find_equilibrium(mech, q, solve_for="tau", actuated=["slot"])
-    np.testing.assert_allclose(expected, quiet(lw.static_forces, mech, q, actuated="slot"), atol=1e-8)
+    np.testing.assert_allclose(expected, quiet(lw.static_forces, mech, q, actuated="slot"), atol=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e2])
@@ -148,7 +148,7 @@ def test_inputs_of_motors_do_not_depend_on_the_unit_of_length(unit):
     q_there = np.where(lengths(mech, "q"), q / unit, q)
     expected, found = (lw.find_equilibrium(m, x, solve_for="ctrl").ctrl for m, x in ((mech, q), (other, q_there)))
     assert np.abs(expected).min() > 1e-3
-    np.testing.assert_allclose(found * [unit**2, unit], expected, rtol=1e-6)
+    np.testing.assert_allclose(found * [unit**2, unit], expected, rtol=1e-9)
 
 
 def bennett(length: float = 1.0) -> lw.Mechanism:
@@ -177,7 +177,7 @@ def test_reactions_of_redundant_constraints_do_not_depend_on_the_unit_of_length(
     for function in (lw.constraints.loop_reactions, lw.joint_wrenches):
         expected, found = function(mech, q, zero, zero), function(other, q, zero, zero)
         found = np.concatenate([found[..., :3] * unit**2, found[..., 3:] * unit], axis=-1)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_velocities_by_joint_do_not_depend_on_the_unit_of_length():
@@ -194,4 +194,4 @@ def test_velocities_by_joint_do_not_depend_on_the_unit_of_length():
     a, a_there = (lw.forward_dynamics(m, x, {"A": 2.0}, still) for m, x in ((mech, q), (other, q_there)))
     assert np.abs(a - lw.forward_dynamics(mech, q, still, still)).max() > 1e-3  # velocities matter
     a_there = np.where(lengths(mech, "v"), a_there * 1e-3, a_there)
-    np.testing.assert_allclose(a_there, a, rtol=0, atol=1e-8 * np.abs(a).max())
+    np.testing.assert_allclose(a_there, a, rtol=0, atol=1e-9 * np.abs(a).max())

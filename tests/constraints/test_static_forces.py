@@ -66,7 +66,7 @@ def test_reactions_of_links_without_mass():
         with pytest.raises(lw.MechanismError, match="drives something that has no inertia.*static_forces"):
             call(mech, q, tau=0.5 * tau, wrenches=pushes)
     for more in ({}, {"wrenches": pushes}):
-        with pytest.raises(lw.MechanismError, match="nothing with inertia moves with joint .*static_forces"):
+        with pytest.raises(lw.MechanismError, match="moves nothing with inertia: give the links it moves mass"):
             lw.forward_dynamics(mech, q, None, tau, **more)
 
 

@@ -361,7 +361,7 @@ def test_built_in_mechanisms(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_mechanisms(family, seed):
     for state in random_states(family, seed):

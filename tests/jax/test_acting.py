@@ -82,6 +82,40 @@ def test_variants_have_their_own_numbers():
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+SPRING = lw.forces.Passive.springs({ARM.joint_names[0]: 3.0}, rest={ARM.joint_names[0]: 0.2})
+
+
+@pytest.mark.parametrize("forces", ["all", "springs", ("damping", "actuators"), SPRING], ids=str)
+def test_forces_of_functions_by_their_names(forces):
+    driving = {"ctrl": CTRL} if forces == "all" or (isinstance(forces, tuple) and "actuators" in forces) else {}
+    push = np.random.default_rng(0).normal(size=(2, 6))
+    for name, state in (("forward_dynamics", (Q, V, TAU)), ("inverse_dynamics", (Q, V, TAU)), ("static_forces", (Q,))):
+        for more in ({}, {"wrenches": push}):
+            found, expected = (getattr(x, name)(ARM, *state, forces=forces, **driving, **more) for x in (lwj, lw))
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_forces_under_constraints_and_what_is_refused():
+    bars = lw.mechanisms.four_bar()
+    bars = bars.parameters.with_damping(0.4).with_gravity((0, -9.81, 0))
+    q = lw.constraints.assemble(bars, {bars.joint_names[0]: 0.4})
+    v = lw.constraints.project(bars, q, np.ones(3))[1]
+    a = lw.forward_dynamics(bars, q, v, forces="all")
+    np.testing.assert_allclose(lwj.forward_dynamics(bars, q, v, None, forces="all"), a, rtol=1e-10)
+    needed = lw.inverse_dynamics(bars, q, v, a, forces="all")
+    np.testing.assert_allclose(lwj.inverse_dynamics(bars, q, v, a, forces="all"), needed, atol=1e-10)
+    masses = {"mass": jnp.asarray(ARM.parameters.masses)}
+    for refused, message in (
+        (lambda: lwj.mass_matrix(ARM, Q, forces="all"), "takes no forces here"),
+        (lambda: lwj.forward_dynamics(ARM, Q, V, TAU, forces="all", parameters=masses), "leave out parameters"),
+        (lambda: lwj.forward_dynamics(ARM, Q, V, TAU, ctrl=CTRL), 'forces="all"'),
+        (lambda: lwj.forward_dynamics(ARM, Q, V, TAU, forces="spring"), "springs"),
+        (lambda: lwj.forward_dynamics(ARM, Q, V, TAU, TAU, forces="all"), "4 arrays are given"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            refused()
+
+
 def test_mechanisms_on_which_nothing_acts_and_closed_ones():
     bare, bars = lw.mechanisms.planar_arm(2), lw.mechanisms.four_bar()
     np.testing.assert_array_equal(lwj.acting.forces(bare, Q, V, jnp.zeros(0)), 0.0 * Q)

@@ -311,13 +311,22 @@ def _with_cranks_at(mech: lw.Mechanism, rng: np.random.Generator, label: str, an
 
 
 def stretched(rng: np.random.Generator, seed: int) -> Case | None:
-    """A chain in line, folded over itself here and there, its end held by a ball joint; at rest."""
+    """A chain in line, folded over itself here and there, its end held by a ball joint; at rest.  Not those at the ends
+    of their reach, which are locked."""
+    drawn, is_locked = chain_in_line(rng, seed)
+    return None if is_locked else drawn
+
+
+def chain_in_line(rng: np.random.Generator, seed: int) -> tuple[Case, bool]:
+    """A chain in line, its end held by a ball joint; at rest.  And whether it is at one end of its reach: its links all
+    point the same way, or one is longer than all others, which point against it."""
     builder, count, root = lw.Builder(), int(rng.integers(3, 6)), "ground"
     if seed % 2 == 0:
         root = "base"
         builder.link("base", 3.0, 0.1 * rng.normal(size=3), (0.2, 0.3, 0.25))
         builder.joint("float", lw.Floating(), "ground", "base", (_rotation(rng), rng.normal(size=3)))
     parent, frame, at = root, np.eye(3), np.zeros(3)  # the line is along x of frame
+    steps = []
     for i in range(count):
         own = _rotation(rng)
         axes = tuple(own[1]), tuple(own[2])  # y and z of the line, in the link's frame
@@ -325,6 +334,7 @@ def stretched(rng: np.random.Generator, seed: int) -> Case | None:
         builder.link(f"link{i}", rng.uniform(0.5, 2.0), 0.2 * rng.normal(size=3), rng.uniform(0.05, 0.1, size=3))
         builder.joint(f"joint{i}", kind, parent, f"link{i}", (frame.T @ own, frame.T @ at))
         parent, frame, at = f"link{i}", own, np.array([rng.choice([-1.0, 1.0]) * rng.uniform(0.3, 1.0), 0.0, 0.0])
+        steps.append(at[0])
     mech = builder.build("stretched")
     q = lw.neutral(mech)
     if root == "base":
@@ -332,7 +342,10 @@ def stretched(rng: np.random.Generator, seed: int) -> Case | None:
     end = oracle.Pose(np.eye(3), frame.T @ at)
     loop = closing(mech, q, "end", lw.Spherical(), (1, 0, 0, 0), mech.n_links - 1, end, 0 if root == "base" else -1)
     state = State(SINGULAR, q, np.zeros(mech.nv), rng.normal(size=mech.nv))
-    return Case("stretched", mech.with_loops(loop), (state,))
+    reach, most = sum(steps), max(map(abs, steps))
+    shortest = 2.0 * most - sum(map(abs, steps))
+    is_locked = np.isclose(abs(reach), sum(map(abs, steps))) or (shortest > 0.0 and np.isclose(abs(reach), shortest))
+    return Case("stretched", mech.with_loops(loop), (state,)), bool(is_locked)
 
 
 FAMILIES: dict[str, Callable[[np.random.Generator, int], Case | None]] = {

@@ -77,7 +77,9 @@ def rise_in_mujoco(mech: lw.Mechanism, model, starts: np.ndarray, dt: float, ste
 
 def _let_touch_what_touches_here(mech: lw.Mechanism, model) -> None:
     """Switch off, in MuJoCo, shapes on the ground that nothing touches here, which ``mech.notes`` names: the target of
-    dm_control's dog, a disk at the origin, holds its trunk down there with 260 kN, 0.18 m inside the floor."""
+    dm_control's dog, a disk at the origin, holds its trunk down there with 260 kN, 0.18 m inside the floor.  It is the
+    pair of this cylinder and the trunk's ellipsoid, which is not known here: with it alone MuJoCo's dog rises 0.11 m at
+    1 ms, without it 2.6 m."""
     touching = {name for pair in mech.contact_pairs for name in pair.shapes}
     for number in range(model.ngeom):
         name = model.geom(number).name

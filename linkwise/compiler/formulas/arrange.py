@@ -1,4 +1,4 @@
-"""How a formula is written: which factors are taken out of brackets, in which order terms and factors stand."""
+"""Layout of formulas: factors taken out of brackets, and the order of terms and factors."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _inverse(m: Monomial) -> Monomial:
 
 
 def _common(value: Polynomial) -> Monomial:
-    """The factors that all terms have; of lengths and velocities those that all have to the same power."""
+    """Factors common to all terms; of lengths and velocities those with equal powers in all."""
     first, *others = (dict(m) for m in value.terms)
     powers_of_atoms = []
     for atom, power in first.items():
@@ -123,7 +123,7 @@ def _shared(value: Polynomial) -> int | None:
 
 
 def _place(algebra: Algebra, term: Term) -> tuple:
-    """Where a term stands among others: by the first of its kinds, then as in a dictionary."""
+    """Sort key of a term: by the kind of its first factor, then alphabetically."""
     every = {a for a, _ in term.factors} | (term.bracket.value.atoms() if term.bracket else set())
     kinds = {algebra.atoms[a].kind for a in every}
     kind = next((kind for kind in TERMS if kind in kinds), "")
@@ -158,7 +158,7 @@ def brackets(total: Sum) -> list[Sum]:
 
 
 def size(total: Sum) -> int:
-    """How many factors it takes to write."""
+    """Number of factors to write."""
     return sum(
         len(t.factors) + (size(t.bracket) if t.bracket else 0) + (not math.isclose(abs(t.coefficient), 1.0))
         for t in total.terms

@@ -99,5 +99,5 @@ def of_angle(kind: str, angle: Polynomial) -> Polynomial:
 
 
 def _exact(x: float) -> float:
-    """Of quarter turns."""
+    """x with quarter turns made exact."""
     return float(round(x)) if abs(x - round(x)) < 1e-15 else x

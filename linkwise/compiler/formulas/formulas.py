@@ -62,18 +62,18 @@ class Formulas:
             for definition in self._definitions
         ]
         lines += [
-            f"{name} = {text.sum(whole) if isinstance(whole, Sum) else whole}" for name, _, whole in self._entries
+            f"{name} = {text.sum(value) if isinstance(value, Sum) else value}" for name, _, value in self._entries
         ]
         return "\n".join(lines)
 
-    def __getitem__(self, place: Any) -> str:
+    def __getitem__(self, index: Any) -> str:
         """The text of one element of the only result: ``formulas[0, 1]``."""
         ((_, shape, values),) = self.outputs
         elements_of_output = np.empty(len(values), dtype=object)
         elements_of_output[:] = values
-        element = elements_of_output.reshape(shape)[place]
+        element = elements_of_output.reshape(shape)[index]
         if not isinstance(element, Polynomial):
-            raise IndexError(f"formulas of {self.name} have {len(shape)} indices, got {place!r}")
+            raise IndexError(f"formulas of {self.name} have {len(shape)} indices, got {index!r}")
         return Text(self.algebra, {}).sum(self._arranged(element))
 
     def latex(self, align: bool = True, width: int = 110) -> str:
@@ -99,7 +99,7 @@ class Formulas:
         return self.latex()
 
     def sympy(self) -> Any:
-        """The only result as a matrix, a column or an expression of SymPy; a tuple of them if there are several."""
+        """The result as a SymPy matrix, column or expression; a tuple if there are several."""
         writer = Sympy(self.algebra, self._arranged)
         matrices = []
         for _, shape, values in self.outputs:
@@ -167,7 +167,7 @@ class Formulas:
 
     @cached_property
     def _entries(self) -> list[tuple[str, str, Sum | str]]:
-        """Name, LaTeX, and how each element is written; the name of an earlier one that is the same."""
+        """Name, LaTeX and expression of each element; repeated ones refer to the first."""
         entries: list[tuple[str, str, Sum | str]] = []
         first: dict[tuple, str] = {}
         for output, shape, values in self.outputs:
@@ -183,7 +183,7 @@ class Formulas:
 
     @cached_property
     def _named(self) -> list[tuple[int, Sum]]:
-        """What is divided by, and roots, in the order in which they are needed."""
+        """Divisors and roots, in the order of use."""
         return [
             (n, self._arranged(atom.value))
             for n, atom in enumerate(self.algebra.atoms)
@@ -193,14 +193,14 @@ class Formulas:
     @cached_property
     def _repeated(self) -> list[tuple[tuple, str, Sum]]:
         """Brackets that appear more than once and are long: inner ones first."""
-        wholes = [whole for _, _, whole in self._entries if isinstance(whole, Sum)] + [
-            whole for _, whole in self._named
+        wholes = [value for _, _, value in self._entries if isinstance(value, Sum)] + [
+            value for _, value in self._named
         ]
         counts: dict[tuple, int] = {}
         inner: dict[tuple, Sum] = {}
 
-        def count(whole: Sum) -> None:
-            for bracket in (term.bracket for term in whole.terms if term.bracket is not None):
+        def count(value: Sum) -> None:
+            for bracket in (term.bracket for term in value.terms if term.bracket is not None):
                 known = bracket.key in counts
                 counts[bracket.key] = counts.get(bracket.key, 0) + 1
                 inner[bracket.key] = bracket
@@ -215,32 +215,32 @@ class Formulas:
 
     @cached_property
     def _definitions(self) -> list[_Definition]:
-        """All abbreviations, each after those it is made of."""
+        """All abbreviations, each after those it uses."""
         waiting = [
-            _Definition(atom.name, atom.latex, whole, atom.root)
-            for n, whole in self._named
+            _Definition(atom.name, atom.latex, value, atom.root)
+            for n, value in self._named
             for atom in (self.algebra.atoms[n],)
         ]
-        waiting += [_Definition(name, f"k_{{{name[1:]}}}", whole, False) for _, name, whole in self._repeated]
+        waiting += [_Definition(name, f"k_{{{name[1:]}}}", value, False) for _, name, value in self._repeated]
         ordered: list[_Definition] = []
         while waiting:
-            open_names = {one.name for one in waiting}
-            ready = [one for one in waiting if not (self._names_in(one.whole) & open_names)]
+            open_names = {definition.name for definition in waiting}
+            ready = [definition for definition in waiting if not (self._names_in(definition.whole) & open_names)]
             ordered += ready
-            waiting = [one for one in waiting if one not in ready]
+            waiting = [definition for definition in waiting if definition not in ready]
         return ordered
 
-    def _names_in(self, whole: Sum) -> set[str]:
+    def _names_in(self, value: Sum) -> set[str]:
         """The abbreviations that a formula is written with."""
-        names = {self.algebra.atoms[a].name for a in whole.value.atoms() if self.algebra.atoms[a].value is not None}
-        return names | {self._abbreviations[b.key][0] for b in brackets(whole) if b.key in self._abbreviations}
+        names = {self.algebra.atoms[a].name for a in value.value.atoms() if self.algebra.atoms[a].value is not None}
+        return names | {self._abbreviations[b.key][0] for b in brackets(value) if b.key in self._abbreviations}
 
     @property
     def _abbreviations(self) -> dict[tuple, tuple[str, str]]:
         return {key: (name, f"k_{{{name[1:]}}}") for key, name, _ in self._repeated}
 
     def _used(self) -> set[int]:
-        """All atoms in the formulas, and in abbreviations of these."""
+        """All atoms in the formulas and in their abbreviations."""
         used: set[int] = set()
         waiting = [self._arranged(value).value for _, _, values in self.outputs for value in values]
         while waiting:
@@ -263,7 +263,7 @@ class Formulas:
 
 @dataclass(frozen=True, eq=False)
 class _Definition:
-    """An abbreviation: its name, in LaTeX, and what it stands for, or the root of that."""
+    """An abbreviation: its name, its LaTeX, and the expression or the root that it abbreviates."""
 
     name: str
     latex: str

@@ -231,7 +231,7 @@ def _multiple_text(multiple: float) -> str:
 
 
 def without_noise(total: float, size: float) -> float:
-    """A sum with a term of that size, or zero if nothing but round-off remains."""
+    """A sum with a term of that size, or zero if only round-off remains."""
     return total if abs(total) > NOISE * size else 0.0
 
 

@@ -53,7 +53,7 @@ def _place(algebra: Algebra, atom: int) -> tuple[str, int]:
 
 
 def _replace_by_group(value: Polynomial, group: dict[int, float]) -> Polynomial:
-    """The first atom of the group stands for all of them; as it is, where the sum is but a term of its own."""
+    """Replace the first atom of a group by the whole group, unless the sum is a single term."""
     algebra = value.algebra
     first, *others = group
     group_sum = Polynomial(algebra, {((atom, 1),): sign * group[first] for atom, sign in group.items()})

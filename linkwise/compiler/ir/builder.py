@@ -9,7 +9,7 @@ node and most negations end up inside a subtraction.  Cancelling: ``a + (b - a)`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import ops
@@ -222,21 +222,28 @@ class Builder:
         return new
 
 
-def body_between(results: Sequence[Node], writes: Sequence[Place], leaves: Mapping[Node, Place], name: str) -> Body:
-    """What computes ``results`` of another program from what is at the places of ``leaves``."""
+def body_between(
+    results: Sequence[Node], writes: Sequence[Place], place: Callable[[Node], Place | None], name: str
+) -> Body:
+    """What computes ``results`` of another program from what is at places: ``place(node)`` is where a value is read,
+    None for what is computed."""
+    given: dict[Node, Place] = {}
     seen, stack = set[Node](), list(results)
     while stack:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            stack.extend(() if node in leaves else node.args)
+            if (where := place(node)) is None:
+                stack.extend(node.args)
+            else:
+                given[node] = where
     builder, reads = Builder(), dict[Place, int]()
     new: dict[Node, Node] = {}
     for node in sorted(seen, key=lambda node: node.index):  # operands first
-        if node in leaves:
-            new[node] = builder.input(0, reads.setdefault(leaves[node], len(reads)))
+        if node in given:
+            new[node] = builder.input(0, reads.setdefault(given[node], len(reads)))
         else:
-            new[node] = builder.rebuild(node, tuple(new[arg] for arg in node.args))
+            new[node] = builder.rebuild(node, tuple([new[arg] for arg in node.args]))
     found = (tuple(new[node] for node in results),)
     arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
     return Body(Program(*arrays, reachable(found), found, name), tuple(reads), tuple(writes))

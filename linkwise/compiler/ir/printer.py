@@ -33,12 +33,12 @@ def _inputs(program: Program) -> list[str]:
 
 
 def _looped(program: Program) -> str:
-    def place(one: Place) -> str:
-        array = {INPUT: program.inputs, OUTPUT: program.outputs}.get(one.space)
-        name = one.space if array is None else array[one.array].name
-        bases = [f"@{one.base}"] if one.base is not None else []
-        bases += [f"@@{one.outer}"] if one.outer is not None else []
-        return f"{name}[{' + '.join([*bases, str(one.offset)])}]"
+    def place(location: Place) -> str:
+        array = {INPUT: program.inputs, OUTPUT: program.outputs}.get(location.space)
+        name = location.space if array is None else array[location.array].name
+        bases = [f"@{location.base}"] if location.base is not None else []
+        bases += [f"@@{location.outer}"] if location.outer is not None else []
+        return f"{name}[{' + '.join([*bases, str(location.offset)])}]"
 
     lines = [f"program {program.name}: {program.cells} cells, {len(program.numbers)} numbers", *_inputs(program)]
     for loop in program.loops:
@@ -46,11 +46,11 @@ def _looped(program: Program) -> str:
         for k, (body, times) in enumerate(loop.all_bodies):
             of_row = k >= len(loop.bodies)
             lines.append(f"   body {k}{', of rows inwards' if of_row else ''}, {times} times")
-            places = [place(one) for one in body.reads]
+            places = [place(access) for access in body.reads]
             lines += _operations(body.program, lambda _, element, places=places: places[element])  # type: ignore[misc]
             number = {node: i for i, node in enumerate(body.program.nodes)}
             results = zip(body.writes, body.program.results[0], strict=True)
-            lines += [f"  {place(one)} = %{number[node]}" for one, node in results]
+            lines += [f"  {place(access)} = %{number[node]}" for access, node in results]
     lines += [f"  out {_shaped(array)}" for array in program.outputs]
     return "\n".join(lines) + "\n"
 

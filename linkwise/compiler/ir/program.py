@@ -12,13 +12,15 @@ values carried from outputs to inputs.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -185,6 +187,14 @@ class For:
         return len(self.which) * (1 + longest)
 
 
+class Signature(NamedTuple):
+    """What callers see of a program."""
+
+    name: str
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """A computation: straight-line code, or loops that run one after the other.
@@ -215,6 +225,7 @@ class Program:
     constants_in_code: bool = True
     carried: tuple[tuple[int, int], ...] = ()
     registers: int = 1
+    recipe: ClassVar[str | None] = None  # a digest of how it is made, of a program that has one
 
     @property
     def blocks(self) -> Iterator[tuple[Program, int]]:
@@ -255,6 +266,33 @@ class Program:
     def size(self) -> int:
         """Nodes that are evaluated per state: what its cost grows with."""
         return sum(len(code.nodes) * times for code, times in self.blocks)
+
+    @property
+    def signature(self) -> Signature:
+        """What callers see of it: what a function of arrays may hold on to."""
+        return Signature(self.name, self.inputs, self.outputs)
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether it is no straight-line code."""
+        return bool(self.loops)
+
+    @cached_property
+    def content(self) -> str:
+        """A digest of what code is made of besides arrays: operations, results and what loops do.  Numbers and
+        positions that loops have as data are not in it."""
+        lines = []
+        if self.loops:
+            sizes = [level.which.size for loop in self.loops for level in loop.levels]
+            kept = (self.cells, self.sparse, len(self.results))
+            lines.append(repr((kept, [len(loop.levels) for loop in self.loops], sizes)))
+            if self.constants_in_code:  # and which cells are free when straight-line code runs
+                lines += [loop.bases.tobytes().hex() for loop in self.loops]
+            for body, _ in self.bodies:
+                lines += [repr((body.reads, body.writes)), *_operations(body.program)]
+        else:
+            lines += _operations(self)
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @property
     def nodes_by_section(self) -> Iterator[tuple[str, Node, int]]:
@@ -362,6 +400,16 @@ class Program:
         sines = {node.args[0]: node for node in self.nodes if node.op is ops.SIN}
         both = [(sines[node.args[0]], node) for node in self.nodes if node.op is ops.COS and node.args[0] in sines]
         return dict(both) | {cosine: sine for sine, cosine in both}
+
+
+def _operations(program: Program) -> list[str]:
+    """Operations and results of straight-line code, as text."""
+    number = {node: i for i, node in enumerate(program.nodes)}
+    lines = [
+        f"{node.op.name} {node.value!r}" if not node.args else f"{node.op.name} {[number[arg] for arg in node.args]}"
+        for node in program.nodes
+    ]
+    return lines + [repr([number[node] for node in group]) for group in program.results]
 
 
 def is_zero(node: Node) -> bool:

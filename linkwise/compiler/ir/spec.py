@@ -1,4 +1,4 @@
-"""What a legal program is, as code: every stage's output can be checked with ``check``."""
+"""The specification of legal programs as code; ``check`` verifies the output of every stage."""
 
 from __future__ import annotations
 

@@ -110,11 +110,11 @@ class _Graph:
 
     def _sow(self, program: Program, chosen: Directions) -> None:
         """Seeds of the next columns."""
-        array, one = program.inputs[chosen.array], self.builder.const(1.0)
+        array, unit = program.inputs[chosen.array], self.builder.const(1.0)
         count = chosen.count(program)
         if chosen.basis is None:
             moved = range(array.size) if chosen.elements is None else chosen.elements
-            columns = {element: {self.columns + k: one} for k, element in enumerate(moved)}
+            columns = {element: {self.columns + k: unit} for k, element in enumerate(moved)}
         else:
             new = self.builder.copy(chosen.basis, lambda _, element: self.builder.input(chosen.array, element))
             basis = [new[node] for node in chosen.basis.results[0]]
@@ -142,7 +142,7 @@ class _Graph:
 
 
 def _slope(builder: Builder, node: Node, position: int) -> Node:
-    """The derivative of an operation by one of its operands, written with its own result where that is at hand."""
+    """Partial derivative of an operation by one operand, reusing the operation's result where possible."""
     args, op = node.args, node.op
     if op in (ops.ADD, ops.SUB, ops.NEG):
         return builder.const(-1.0 if op is ops.NEG or (op is ops.SUB and position == 1) else 1.0)
@@ -172,7 +172,7 @@ def _is_zero(node: Node) -> bool:
 
 
 def _forward(graph: _Graph) -> list[list[Node]]:
-    """For each element of the output its derivatives along all directions."""
+    """Derivatives of each output element along all directions."""
     builder, zero = graph.builder, graph.builder.const(0.0)
     partials: dict[Node, Partials] = {}
     nothing: Partials = {}
@@ -200,7 +200,7 @@ def _forward(graph: _Graph) -> list[list[Node]]:
 
 
 def _reverse(graph: _Graph) -> list[list[Node]]:
-    """The same, one element of the output after the other."""
+    """Derivatives of each output element along all directions, by reverse mode."""
     hazardous: set[Node] = set()
     for node in graph.nodes:
         if node.op in _HAZARDS or any(arg in hazardous for arg in node.args):
@@ -257,8 +257,8 @@ def _met(builder: Builder, parts: list[Held]) -> Held:
         ((cases, value),) = sums.items()
         return value, cases
     value = cases = builder.const(0.0)
-    for own_cases, own in sums.items():
-        value, cases = _sum(builder, value, _settled(builder, own, own_cases)), _sum(builder, cases, own_cases)
+    for own_cases, total in sums.items():
+        value, cases = _sum(builder, value, _settled(builder, total, own_cases)), _sum(builder, cases, own_cases)
     always = any(own_cases.op is ops.CONST for own_cases in sums) or cases.op is ops.CONST
     return value, builder.const(1.0) if always else cases
 
@@ -273,7 +273,7 @@ def _sum(builder: Builder, a: Node, b: Node) -> Node:
 
 
 def _settled(builder: Builder, value: Node, cases: Node) -> Node:
-    """``value`` in its cases, 0 in the others."""
+    """``value`` in its cases, 0 otherwise."""
     if cases.op is ops.CONST:
         return value
     zero = builder.const(0.0)
@@ -284,7 +284,7 @@ def _settled(builder: Builder, value: Node, cases: Node) -> Node:
 
 
 def _narrowed(builder: Builder, cases: Node, condition: Node, holds: bool) -> Node:
-    """Those of ``cases`` in which ``condition`` is as ``holds`` says."""
+    """The subset of ``cases`` in which ``condition`` equals ``holds``."""
     while cases.op is ops.SELECT and cases.args[0] is condition:
         cases = cases.args[1] if holds else cases.args[2]
     if _is_zero(cases):
@@ -323,12 +323,12 @@ def _cheaper(graph: _Graph) -> tuple[str, ...]:
     for position, node in enumerate(graph.results):
         elements[node] = elements.get(node, 0) | 1 << position
     for node in graph.active:
-        own = 0
+        mask = 0
         for k in graph.seeds.get(node, ()):
-            own |= 1 << k
+            mask |= 1 << k
         for arg in node.args:
-            own |= directions.get(arg, 0)
-        directions[node] = own
+            mask |= directions.get(arg, 0)
+        directions[node] = mask
     forward = reverse = 0
     for node in reversed(graph.active):
         reached = elements.get(node, 0)

@@ -11,7 +11,8 @@ NEAR = 28  # values that were computed or used last: those that are in registers
 
 
 def order_for_registers(program: Program) -> Program:
-    """The same nodes in another order; the last pass, as rebuilding a graph restores the order of creation.
+    """The program with nodes reordered for few live values. It must be the last pass, since rebuilding a graph
+    restores the order of creation.
 
     List scheduling: of all nodes whose operands are there, the one comes next that is the last user of most
     operands in registers; among equals the first in the given order.  The given order is that of the recursions, link
@@ -40,8 +41,8 @@ def order_for_registers(program: Program) -> Program:
     heapq.heapify(ready)
     order: dict[Node, None] = {}
     while ready:
-        freed, place = heapq.heappop(ready)
-        node = program.nodes[place]
+        freed, _ = heapq.heappop(ready)
+        node = program.nodes[_]
         if node in order:
             continue  # came up earlier, when it had become the last user of one more operand
         if freed and entry(node)[0] > freed:  # an operand is far by now

@@ -1,4 +1,4 @@
-"""Pass: the nodes of one limb after those of another, where the given order goes through all of them, sweep by sweep.
+"""Pass: schedule the nodes of one limb after those of another, within each sweep.
 
 An order of sweeps has the values of a whole mechanism alive between a sweep towards the tips and the one back; limb by
 limb, it is those of one limb.  Inverse dynamics of a humanoid has 130 values alive at a time instead of 426, its mass
@@ -18,9 +18,9 @@ from ..ir.program import Node, Program, leaves_before_use
 
 @dataclass(frozen=True)
 class Rule:
-    """Which limb follows on one that has to wait: that with the ``last`` of the nodes that may come next, or with the
-    first.  And which node comes next in a limb: the one that is the last user of most operands, or the ``newest``: the
-    user of what was computed last."""
+    """Scheduling rule. ``last``: continue with the limb of the last or the first ready node. ``newest``: within a limb
+    take the node that uses the newest value, or the one that is the last user of most operands.
+    """
 
     last: bool
     newest: bool
@@ -30,7 +30,7 @@ RULES = (Rule(last=False, newest=False), Rule(last=True, newest=False), Rule(las
 
 
 def order_limb_by_limb(program: Program, rule: Rule) -> Program:
-    """The same nodes in another order."""
+    """The program with nodes reordered limb by limb."""
     return _Schedule(program, rule).ordered()
 
 
@@ -98,9 +98,9 @@ class _Schedule:
         return None
 
     def _next_limb(self) -> str:
-        found = {limb: list(self._still(heap)) for limb, heap in self.ready.items()}
-        places = {limb: max(left) if self.rule.last else -min(left) for limb, left in found.items() if left}
-        return max(places, key=places.__getitem__, default="")
+        remaining = {limb: list(self._still(heap)) for limb, heap in self.ready.items()}
+        ranks = {limb: max(left) if self.rule.last else -min(left) for limb, left in remaining.items() if left}
+        return max(ranks, key=ranks.__getitem__, default="")
 
     def _still(self, heap: Iterable[tuple[int, int, int]]) -> Iterator[int]:
         return (entry[2] for entry in heap if self.program.nodes[entry[2]] not in self.order)
@@ -137,7 +137,7 @@ def _is_computed_at_use(node: Node) -> bool:
 
 
 def limbs(program: Program, users: dict[Node, list[Node]]) -> dict[Node, str]:
-    """The limb of each node that is computed, by the name of one of its links.
+    """The limb of each computed node, named by one of its links.
 
     Nodes know which link has asked for them first (the end of their section).  The links that have most values in
     common make up a tree; where more than two others hang on a link, limbs end.
@@ -173,15 +173,15 @@ def _spanning_tree(weights: Counter[tuple[str, str]]) -> defaultdict[str, list[s
     """Neighbours in the tree of the heaviest edges (Kruskal)."""
     root: dict[str, str] = {}
 
-    def found(name: str) -> str:
+    def component(name: str) -> str:
         while root.setdefault(name, name) != name:
             root[name] = name = root[root[name]]
         return name
 
     tree: defaultdict[str, list[str]] = defaultdict(list)
-    for (one, other), _ in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
-        if found(one) != found(other):
-            root[found(one)] = found(other)
-            tree[one].append(other)
-            tree[other].append(one)
+    for (first, other), _ in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
+        if component(first) != component(other):
+            root[component(first)] = component(other)
+            tree[first].append(other)
+            tree[other].append(first)
     return tree

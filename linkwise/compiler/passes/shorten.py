@@ -14,7 +14,7 @@ from ..ir.program import Node, Program, reachable
 
 
 def shorten(program: Program) -> Program:
-    """The same program with ``ops.SHORT``."""
+    """The program rewritten with ``ops.SHORT``."""
     inverted, new = _only_inverted(program), dict[Node, Node]()
     for index, node in enumerate(program.nodes):
         op, args = node.op, node.args
@@ -33,13 +33,13 @@ def shorten(program: Program) -> Program:
 
 
 def _only_inverted(program: Program) -> set[Node]:
-    """Square roots that nothing is done with but to divide numbers by them."""
-    found = {node for node in program.nodes if node.op is ops.SQRT}
-    found -= {node for group in program.results for node in group}
+    """Square roots that are used only as divisors."""
+    roots = {node for node in program.nodes if node.op is ops.SQRT}
+    roots -= {node for group in program.results for node in group}
     for node in program.nodes:
         if not _is_inversion(node):
-            found -= set(node.args)
-    return found
+            roots -= set(node.args)
+    return roots
 
 
 def _is_inversion(node: Node) -> bool:

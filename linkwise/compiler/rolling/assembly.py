@@ -113,7 +113,7 @@ class _Assembly:
         found = Program(inputs, outputs, (), (), name, tuple(once), cells, numbers, constants_in_code=False)
         if self.traced.packing is not None:
             return replace(found, results=(self.traced.packing.results(),))
-        columns = [each_column(each, self.columns, outputs[0].shape[-1])] if each else []
+        columns = [each_column(each, self.columns, self.traced.dofs)] if each else []
         return replace(found, loops=(*once, *columns), sparse=self._is_sparse(found, bool(each)))
 
     @property
@@ -127,7 +127,7 @@ class _Assembly:
         if not by_columns:
             return written < sum(array.size for array in before.outputs)
         matrices = len({matrix for _, matrix in self.leaves.columns} - {None})
-        return written < matrices * before.outputs[0].shape[-1] ** 2
+        return written < matrices * self.traced.dofs**2
 
     def _of_members(self, of_links: np.ndarray) -> np.ndarray:
         """(groups, positions of all their links): where there are fewer links, those of the last again."""

@@ -30,7 +30,7 @@ class Columns:
         arrays = (*values.traced.inputs, *values.traced.outputs)
         self.starts = {column: starts for part in arrays for column, starts in part.columns.items()}
         self._numbers = {column: TABLE + 1 + number for number, column in enumerate(self.starts)}
-        self._size = values.traced.outputs[0].array.shape[-1] if values.leaves.columns else 0  # of matrices
+        self._size = values.traced.dofs
 
     @property
     def of_a_link(self) -> int:
@@ -77,7 +77,7 @@ class Tables:
             start += numbers.size
         self.identity = start
         if any(matrix is None for _, matrix in values.leaves.columns):  # its rows are parts of this
-            n = values.traced.outputs[0].array.shape[-1]
+            n = values.traced.dofs
             parts.append(np.eye(1, 2 * n - 1, n - 1)[0])
         self.numbers = np.concatenate(parts) if parts else np.zeros(0)
 

@@ -1,4 +1,4 @@
-"""When programs have loops, if nobody says: where straight-line code takes too long to compile, or loops run faster."""
+"""Default choice between loops and straight-line code, by compile time and speed."""
 
 from __future__ import annotations
 

@@ -58,8 +58,9 @@ def parents_of(groups: Sequence[Group], parents: Sequence[int]) -> list[int]:
 
 
 def with_few_positions(loop: For) -> For:
-    """The same loop; a position that is as far from one before it in all iterations of a body is replaced by that one,
-    as positions are addresses in registers."""
+    """The loop with redundant positions removed: one at a constant distance from an earlier one is replaced by it,
+    since positions are address registers.
+    """
     bodies = (_with_few_positions(body, loop.bases[loop.which == k]) for k, body in enumerate(loop.bodies))
     return replace(loop, bodies=tuple(bodies))
 
@@ -71,8 +72,8 @@ def _with_few_positions(body: Body, bases: np.ndarray) -> Body:
     before: dict[int, tuple[int, int]] = {}  # by position, the one that stands for it, and how far it is from that
     for k, base in enumerate(used):
         apart = bases[:, [base]] - bases[:, used[:k]]
-        found = [first for first, same in zip(used, (apart == apart[0]).all(axis=0), strict=False) if same]
-        first = min(found, default=base)
+        starts = [first for first, same in zip(used, (apart == apart[0]).all(axis=0), strict=False) if same]
+        first = min(starts, default=base)
         before[base] = first, int(bases[0, base] - bases[0, first])
 
     def moved(place: Place) -> Place:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..ir.program import Array, Node, Program
 from ..trace import Symbol, symbols
 from .assembly import assemble
 from .packed_matrices import ANCESTOR_COUNT, AT_ONE_JOINT, OF_PAIRS, Packing
-from .values import FROM_THE_END, DividedArray, ElementOfClass, Leaves, Result, Traced
+from .values import FROM_THE_END, Column, DividedArray, ElementOfClass, Leaves, Result, Traced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,12 +61,17 @@ def rolled(
     tree, algorithm = algorithm.tree_for(tree), dataclasses.replace(algorithm, on_tree=None)
     if not all(isinstance(link.joint, Joint) for link in tree.links):
         raise NotRolled("joints are looked at from elsewhere")
-    named = _frames_named(computed, mechanism)
-    link_classes = link_classes_of(tree.links, {frame.body for frame in named})
-    template = _template(mechanism, link_classes, named)
+    frames = _frames_named(computed, mechanism)
+    link_classes = link_classes_of(tree.links, {frame.body for frame in frames})
+    template = _template(mechanism, link_classes, frames)
     inputs = [(name, *_divided(name, algorithm)) for name in algorithm.inputs]
     lead = _matrices(algorithm, computed)
-    outputs = [] if lead is not None else [(name, *_divided(name, algorithm, computed)) for name in algorithm.outputs]
+    in_blocks = len(algorithm.outputs) > 1 and all(map(_is_in_blocks, algorithm.outputs))
+    outputs = (
+        []
+        if lead is not None or in_blocks
+        else [(name, *_divided(name, algorithm, computed)) for name in algorithm.outputs]
+    )
     assumed = Assumed()
     while True:
         builder = Builder(numbers=len(inputs))
@@ -85,6 +90,10 @@ def rolled(
             break
     if lead is not None:
         arrays, results, packing = _results_of_matrices(algorithm.outputs[0], lead, found, mechanism, builder)
+    elif in_blocks:
+        named = enumerate(zip(algorithm.outputs, found, strict=True))
+        both = [_in_blocks(k, name, blocks, mechanism, builder) for k, (name, blocks) in named]
+        arrays, results, packing = [array for array, _ in both], [one for _, of in both for one in of], None
     else:
         packing = None
         arrays = [_shaped(_array(part, mechanism, template), mechanism) for part in outputs]
@@ -101,6 +110,7 @@ def rolled(
         [_array(part, mechanism, template) for part in inputs],
         arrays,
         results,
+        mechanism.nv,
         packing,
     )
     return assemble(traced, algorithm.name)
@@ -132,23 +142,59 @@ def _results_of_matrices(
     array = Array(name, (*lead, mechanism.nv, mechanism.nv))
     if not any(matrix.by_column for matrix in matrices):
         return _packed(array, matrices, mechanism, builder)
-    size = mechanism.nv
-    start, row, diagonal = ("nv", 1), ("nv", size), ("nv", size + 1)
-    columns = {column: _starts(mechanism, "nv")[:-1] * column[1] for column in (start, row, diagonal)}
-    columns[FROM_THE_END] = np.zeros(mechanism.n_links, dtype=int)
-    results = []
+    n = mechanism.nv
+    columns = _columns_of_rows(mechanism, n)
+    results: list[Result] = []
     both = [(number, matrix.before) for number, matrix in enumerate(matrices)] + list(enumerate(matrices))
     for number, matrix in both:
-        for (outer, inner), value in matrix.entries.items() if matrix is not None else ():
-            offset = number * size * size
-            if ANY not in (outer, inner):
-                element = ElementOfClass(outer[0], diagonal, offset + outer[1] * size + inner[1])
-            elif outer == ANY:
-                element = ElementOfClass(inner[0], start, offset + inner[1], outer=row)
-            else:
-                element = ElementOfClass(outer[0], row, offset + outer[1] * size, outer=start)
-            results.append(Result(0, element, _node(value, builder), matrix.by_column))
+        if matrix is not None:
+            results += _entries(0, matrix, n, number * n * n, builder)
     return [DividedArray(array, [], columns)], results, None
+
+
+def _is_in_blocks(name: str) -> bool:
+    """Whether an array is made of matrices over the joints, as derivatives of a state by a state are."""
+    shape = SHAPES[name](_Sized()) if name in SHAPES else ()  # type: ignore[arg-type]
+    return len(shape) == 2 and all(size % _Sized.nv == 0 for size in shape)
+
+
+class _Sized:
+    """Stands for a mechanism where it is asked which sizes of arrays are multiples of that of v."""
+
+    nq, nv, n_links = 1_000_003, 1_000_033, 1_000_037
+    loops = ()
+
+
+def _in_blocks(
+    number: int, name: str, blocks: Sequence[Sequence[RolledMatrixOfDofs]], mechanism: Mechanism, builder: Builder
+) -> tuple[DividedArray, list[Result]]:
+    """An array of matrices that were filled column by column, side by side and below one another."""
+    n, width = mechanism.nv, len(blocks[0]) * mechanism.nv
+    results: list[Result] = []
+    for r, row in enumerate(blocks):
+        for c, matrix in enumerate(row):
+            results += _entries(number, matrix, width, r * n * width + c * n, builder)
+    array = Array(name, (len(blocks) * n, width))
+    return DividedArray(array, [], _columns_of_rows(mechanism, width)), results
+
+
+def _columns_of_rows(mechanism: Mechanism, width: int) -> dict[Column, np.ndarray]:
+    """Where elements of matrices lie whose rows have ``width`` elements, by column."""
+    columns = {("nv", size): _starts(mechanism, "nv")[:-1] * size for size in (1, width, width + 1)}
+    return {**columns, FROM_THE_END: np.zeros(mechanism.n_links, dtype=int)}
+
+
+def _entries(array: int, matrix: RolledMatrixOfDofs, width: int, offset: int, builder: Builder) -> Iterator[Result]:
+    """The entries of a matrix that begins at ``offset`` in an array."""
+    start, row, diagonal = ("nv", 1), ("nv", width), ("nv", width + 1)
+    for (outer, inner), value in matrix.entries.items():
+        if ANY not in (outer, inner):
+            element = ElementOfClass(outer[0], diagonal, offset + outer[1] * width + inner[1])
+        elif outer == ANY:
+            element = ElementOfClass(inner[0], start, offset + inner[1], outer=row)
+        else:
+            element = ElementOfClass(outer[0], row, offset + outer[1] * width, outer=start)
+        yield Result(array, element, _node(value, builder), matrix.by_column)
 
 
 def _packed(

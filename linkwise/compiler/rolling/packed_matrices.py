@@ -72,7 +72,7 @@ class Packing:
 
     def start(self, matrix: int) -> int:
         """The first cell of a matrix."""
-        return sum(self._own + self._pairs * (1 if one else 2) for one in self.symmetric[:matrix])
+        return sum(self._own + self._pairs * (1 if is_symmetric else 2) for is_symmetric in self.symmetric[:matrix])
 
     def rows(self, matrix: int) -> int:
         """The first cell of entries with the outer degree of freedom as row."""
@@ -100,12 +100,12 @@ class Packing:
         n = len(self.paths)
         cells = np.full((len(self.symmetric), n, n), -1, dtype=np.int32)
         starts = self.dof_starts
-        for matrix, found in enumerate(cells):
+        for matrix, indices in enumerate(cells):
             for i, size in enumerate(self.sizes.tolist()):
-                own = self.start(matrix) + self.at_one_joint[i] + np.arange(size * size).reshape(size, size)
-                found[starts[i] : starts[i + 1], starts[i] : starts[i + 1]] = own
+                block = self.start(matrix) + self.at_one_joint[i] + np.arange(size * size).reshape(size, size)
+                indices[starts[i] : starts[i + 1], starts[i] : starts[i + 1]] = block
             for dof, path in enumerate(self.paths):
                 pairs = self.of_pairs[dof] + np.arange(len(path))
-                found[dof, path] = self.rows(matrix) + pairs
-                found[path, dof] = self.columns(matrix) + pairs
+                indices[dof, path] = self.rows(matrix) + pairs
+                indices[path, dof] = self.columns(matrix) + pairs
         return cells.ravel()

@@ -76,11 +76,11 @@ def _rows(writer: BodyWriter, class_of: np.ndarray, positions: np.ndarray) -> tu
     links = np.flatnonzero(which >= 0)
     row_of = np.full(len(class_of), -1)
     row_of[links] = np.arange(len(links))
-    found = tuple(body for body in bodies if body is not None)
-    if len(found) < len(bodies):
+    present = tuple(body for body in bodies if body is not None)
+    if len(present) < len(bodies):
         raise NotRolled("nothing is computed along a path")
-    label = next((n.section.rpartition(": ")[0] for body in found for n in body.program.nodes if n.section), "ways")
-    return For(label, found, which[links].astype(np.int32), positions[links]), row_of
+    label = next((n.section.rpartition(": ")[0] for body in present for n in body.program.nodes if n.section), "ways")
+    return For(label, present, which[links].astype(np.int32), positions[links]), row_of
 
 
 def _depths(parents: np.ndarray) -> np.ndarray:

@@ -96,6 +96,7 @@ class Traced:
     inputs: list[DividedArray]
     outputs: list[DividedArray]
     results: list[Result]
+    dofs: int  # of the mechanism: columns of matrices
     packing: Packing | None = None
 
     @property

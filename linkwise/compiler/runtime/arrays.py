@@ -1,4 +1,4 @@
-"""Arrays of other libraries as NumPy arrays: tensors of torch and whatever else has ``__array__`` or speaks DLPack."""
+"""Conversion of arrays of other libraries to NumPy: torch tensors and anything with ``__array__`` or DLPack."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NoDeviceError(RuntimeError):
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether it is an array of another library."""
+    """Whether x is an array of another library."""
     if isinstance(x, (np.ndarray, np.generic)):
         return False
     return hasattr(type(x), "__array__") or hasattr(type(x), "__dlpack__")
@@ -64,18 +64,18 @@ def plain(x: Any) -> Any:
 
 def all_plain(arrays: Sequence[Any]) -> Sequence[Any]:
     """``plain`` of each; an error says which one it is about."""
-    found = list(arrays)
-    for place, x in enumerate(arrays):
+    converted = list(arrays)
+    for position, x in enumerate(arrays):
         try:
-            found[place] = plain(x)
+            converted[position] = plain(x)
         except UnreadableArrayError as error:
-            error.place = place
+            error.place = position
             raise
-    return found
+    return converted
 
 
 def _obstacle(x: Any) -> str:
-    """What keeps its numbers from being read, and what to do about it; empty if nothing is known of."""
+    """Why the array cannot be read, with advice; empty if unknown."""
     if str(getattr(x, "device", "")) == "meta":
         return "lies on the device meta, where tensors have no numbers: give one with values on the CPU"
     if getattr(x, "requires_grad", False) is True:
@@ -96,7 +96,7 @@ def _obstacle(x: Any) -> str:
 
 
 def on_device(x: Any) -> bool:
-    """Whether its numbers lie where the CPU cannot read them."""
+    """Whether the array's memory is not accessible to the CPU."""
     if type(x).__module__ == "cupy" or hasattr(x, "__cuda_array_interface__"):
         return True
     device = getattr(x, "__dlpack_device__", None)

@@ -1,6 +1,7 @@
-"""Compiled object code on disk, so that a program is compiled once per machine and not once per process.
+"""Compiled object code on disk, so that a program is compiled once per machine and not once per process; and outlines
+of programs by recipe, so that most need not be made again either.
 
-One file per key: a magic number, a checksum, the object code.  A file that is damaged, foreign or unreadable counts
+One file per key: a magic number, a checksum, the content.  A file that is damaged, foreign or unreadable counts
 as absent; a directory that cannot be written to is no error.  A directory in which other users can exchange files is
 not used: they could have this user run their code.  The time of a file is that of its last use: where the files take
 more room than they may, those that were not used for longest are deleted.  Several processes may do all of this at
@@ -29,9 +30,10 @@ import llvmlite.binding as llvm
 from ..ir.program import Program
 from ..targets.protocol import Options
 
-_MAGIC = b"linkwise object 1\n"
+OBJECT, OUTLINE, TABLES = "object", "outline", "tables"  # what files hold, and how their names end
+_KINDS = (OBJECT, OUTLINE, TABLES)
 _DIGEST_SIZE = 32
-_SUFFIX, _WRITING = ".object", ".writing-"
+_WRITING = ".writing-"
 DEFAULT_LIMIT = 512_000_000  # bytes
 # Looking through the directory takes some milliseconds: a process does so at its first write, when its own writes reach
 # the limit, and after each such share of it, as others write too.
@@ -57,7 +59,7 @@ class Info:
     """What is in the cache of compiled code.
 
     directory   where it is
-    files       how many programs
+    files       how many compiled programs
     size        of all files together, bytes
     limit       the size beyond which the longest unused files are deleted, bytes
     """
@@ -71,8 +73,9 @@ class Info:
 def info() -> Info:
     """Place, number of programs, size and limit of the cache of compiled code."""
     _is_safe(directory())
-    sizes = [size for _, size, _ in _entries()]
-    return Info(directory(), len(sizes), sum(sizes), limit())
+    entries = list(_entries())
+    objects = sum(path.suffix == f".{OBJECT}" for _, _, path in entries)
+    return Info(directory(), objects, sum(size for _, size, _ in entries), limit())
 
 
 def clear() -> Info:
@@ -155,28 +158,8 @@ def program_key(program: Program, options: Options) -> str:
     then neither they nor the emitter need to run when the object code is there.
     """
     over_time = program.carried, program.registers
-    lines = [repr((program.name, program.inputs, program.outputs, options, over_time, compiler_fingerprint()))]
-    if program.loops:  # numbers and positions are data of the code
-        sizes = [level.which.size for loop in program.loops for level in loop.levels]
-        kept = (program.cells, program.sparse, len(program.results))
-        lines.append(repr((kept, [len(loop.levels) for loop in program.loops], sizes)))
-        if program.constants_in_code:  # and which cells are free when straight-line code runs
-            lines += [loop.bases.tobytes().hex() for loop in program.loops]
-        for body, _ in program.bodies:
-            lines += [repr((body.reads, body.writes)), *_content(body.program)]
-    else:
-        lines += _content(program)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _content(program: Program) -> list[str]:
-    """Operations and results."""
-    number = {node: i for i, node in enumerate(program.nodes)}
-    lines = [
-        f"{node.op.name} {node.value!r}" if not node.args else f"{node.op.name} {[number[arg] for arg in node.args]}"
-        for node in program.nodes
-    ]
-    return lines + [repr([number[node] for node in group]) for group in program.results]
+    arrays = repr((program.name, program.inputs, program.outputs, options, over_time, compiler_fingerprint()))
+    return hashlib.sha256(f"{arrays}\n{program.content}".encode()).hexdigest()
 
 
 @cache
@@ -190,9 +173,10 @@ def compiler_fingerprint() -> str:
     return digest.hexdigest()
 
 
-def fetch(key: str) -> bytes | None:
-    """The object code stored under ``key``, if it is there, ours and whole; it counts as used now."""
-    path = _path(key)
+def fetch(key: str, kind: str = OBJECT) -> bytes | None:
+    """What is stored under ``key``, object code or another ``kind``, if it is there, ours and whole; it counts as used
+    now."""
+    path = _path(key, kind)
     if not _is_safe(path.parent):
         return None
     try:
@@ -203,19 +187,23 @@ def fetch(key: str) -> bytes | None:
             content = file.read()
     except OSError:
         return None
-    start = len(_MAGIC) + _DIGEST_SIZE
+    start = len(_magic(kind)) + _DIGEST_SIZE
     code = content[start:]
-    if content[:start] != _MAGIC + hashlib.sha256(code).digest():
+    if content[:start] != _magic(kind) + hashlib.sha256(code).digest():
         return None
     with contextlib.suppress(OSError):
         os.utime(path)
     return code
 
 
-def store(key: str, code: bytes) -> None:
+def _magic(kind: str) -> bytes:
+    return f"linkwise {kind} 1\n".encode()
+
+
+def store(key: str, code: bytes, kind: str = OBJECT) -> None:
     """Write ``code`` under ``key``: to a temporary file first, so that no reader ever sees half of it."""
     global _unwatched
-    content = _MAGIC + hashlib.sha256(code).digest() + code
+    content = _magic(kind) + hashlib.sha256(code).digest() + code
     most = limit()
     if len(content) > most:
         return
@@ -228,7 +216,7 @@ def store(key: str, code: bytes) -> None:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
-            os.replace(temporary, _path(key))
+            os.replace(temporary, _path(key, kind))
         except OSError:
             os.unlink(temporary)
             raise
@@ -253,8 +241,8 @@ def _evict() -> None:
 
 
 def _entries() -> Iterator[tuple[float, int, Path]]:
-    """(time of last use, size, path) of every program; what another process deletes meanwhile is left out."""
-    return _files(lambda name: name.endswith(_SUFFIX))
+    """(time of last use, size, path) of every file; what another process deletes meanwhile is left out."""
+    return _files(lambda name: name.rpartition(".")[2] in _KINDS)
 
 
 def _delete_abandoned(age: float) -> None:
@@ -278,5 +266,5 @@ def _delete(path: Path) -> None:
         path.unlink()
 
 
-def _path(key: str) -> Path:
-    return directory() / f"{key}{_SUFFIX}"
+def _path(key: str, kind: str = OBJECT) -> Path:
+    return directory() / f"{key}.{kind}"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..ir.program import Program
-from ..passes import optimize
-from ..targets import llvm_looped, llvm_simd
-from . import interpreter, llvm_loader
+from ..targets.llvm_scratch import identifier
+from ..targets.protocol import Options
+from . import cache, llvm_loader
 from .cache import program_key
 from .explanations import explaining
 from .gufunc import make_gufunc
@@ -27,15 +27,17 @@ def load(program: Program, dtype: str) -> Callable[..., Any]:
     """A function of arrays; of a program over time, one that writes to ``out``.  Code that is on disk already is
     neither optimized nor emitted."""
     if _no_ufunc(program):
+        from . import interpreter  # here, as few programs have no inputs
+
         return interpreter.load(program, dtype)
     code, ufunc = code_and_ufunc(program, dtype)
     if program.carried:
         return _over_time(ufunc, program)
     operations = program.size
-    general = explaining(threaded(ufunc, operations), program, dtype)
+    general = explaining(threaded(ufunc, operations), program.signature, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
         general = _without_warnings(general)
-    if operations > LONG or program.loops:
+    if operations > LONG or program.has_loops:
         return general
     return single_call(code, program.inputs, program.outputs, dtype, general, operations)
 
@@ -45,8 +47,29 @@ def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray 
     options = llvm_loader.host_options(dtype)
     options = replace(options, lanes=options.lanes * program.registers)
     key = program_key(program, options)
-    code = llvm_loader.load(lambda: llvm_simd.emit(optimize(program), options), llvm_simd.symbol(program), options, key)
-    return code, llvm_looped.tables(program, dtype) if program.loops else None, key
+    code = llvm_loader.load(lambda: _text(program, options), identifier(program.name), options, key)
+    return code, _tables(program, dtype) if program.has_loops else None, key
+
+
+def _text(program: Program, options: Options) -> str:
+    from ..passes import optimize  # here: code that is on disk needs neither
+    from ..targets import llvm_simd
+
+    return llvm_simd.emit(optimize(program), options)
+
+
+def _tables(program: Program, dtype: str) -> np.ndarray:
+    """What code with loops reads, from disk where the recipe of the program is known."""
+    from ..targets import llvm_looped  # here, as few programs have loops
+
+    key = f"{program.recipe}-{dtype}" if program.recipe else None
+    kept = cache.fetch(key, cache.TABLES) if key else None
+    if kept is not None:
+        return llvm_looped.aligned(kept)
+    tables = llvm_looped.tables(program, dtype)
+    if key:
+        cache.store(key, tables.tobytes(), cache.TABLES)
+    return tables
 
 
 def code_and_ufunc(program: Program, dtype: str) -> tuple[MachineCode, np.ufunc]:
@@ -67,12 +90,11 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
     """Machine code of a program over time as ``f(*arrays, out=arrays)``, split over threads where it is large."""
-    timed, axis = program.timed_input
-    first = program.outputs[0]
+    (timed, axis), first, size = program.timed_input, program.outputs[0], program.size
 
     def run(*arrays: Any, out: Any) -> None:
         records, repeats = arrays[timed].shape[axis], arrays[timed].shape[axis + 1]
-        operations = program.size * records * repeats
+        operations = size * records * repeats
         numbers = first.size * (records if first.axes else 1)  # of a state in the first result
         if out[0].size < 2 * states_per_task(operations) * numbers:  # too few states for two threads
             ufunc(*arrays, out=out)

@@ -18,7 +18,7 @@ from .arrays import REQUIRES_GRAD, UnreadableArrayError, is_foreign, on_device, 
 
 @dataclass(frozen=True)
 class Library:
-    """Whose arrays a call was given: how results become its arrays, and the stream that its work is on."""
+    """The array library of a call: it converts results and provides the stream."""
 
     deliver: Callable[[Any], Any]
     stream: Callable[[], Any] = contextlib.nullcontext
@@ -27,17 +27,17 @@ class Library:
 def seen_by_cupy(cupy: Any, arrays: Sequence[Any]) -> tuple[list[Any], Library]:
     """The arrays as CuPy's, without copies of what is on the device, and the library that gets the results: that of the
     first array on the device, else NumPy."""
-    found, library = [], None
-    for place, x in enumerate(arrays):
+    seen, library = [], None
+    for position, x in enumerate(arrays):
         if isinstance(x, cupy.ndarray):
             library = library or Library(_itself)
         elif is_foreign(x) and on_device(x):
             library = library or _library_of(cupy, x)
-            x = _view(cupy, x, place)
+            x = _view(cupy, x, position)
         else:
             x = cupy.asarray(np.asarray(plain(x)))
-        found.append(x)
-    return found, library or Library(cupy.asnumpy)
+        seen.append(x)
+    return seen, library or Library(cupy.asnumpy)
 
 
 def writable(cupy: Any, x: Any) -> Any:
@@ -49,7 +49,7 @@ def writable(cupy: Any, x: Any) -> Any:
 
 @dataclass(frozen=True)
 class Some:
-    """An array on the device; rows of it, chosen by a mask of NumPy's, are NumPy arrays."""
+    """An array on the device with row access by NumPy masks."""
 
     cupy: Any
     array: Any
@@ -70,19 +70,19 @@ class Some:
 
 
 class DeviceCall:
-    """One call of a function that looks at its arguments by name before it computes on the GPU.
+    """One call of a function that checks its arguments by name before computing on the GPU.
 
     seen      the arguments, arrays on the device as CuPy's, all else as for the CPU
     stream    the context of the work
     """
 
-    def __init__(self, cupy: Any, given: Mapping[str, Any]):
+    def __init__(self, cupy: Any, inputs: Mapping[str, Any]):
         self._cupy = cupy
         self.seen, library = {}, None
-        for place, (name, x) in enumerate(given.items()):
+        for position, (name, x) in enumerate(inputs.items()):
             if isinstance(x, cupy.ndarray) or (is_foreign(x) and on_device(x)):
                 library = library or (Library(_itself) if isinstance(x, cupy.ndarray) else _library_of(cupy, x))
-                x = x if isinstance(x, cupy.ndarray) else _view(cupy, x, place)
+                x = x if isinstance(x, cupy.ndarray) else _view(cupy, x, position)
             self.seen[name] = x if isinstance(x, cupy.ndarray) else plain(x)
         self._library = library or Library(cupy.asnumpy)
         self.stream = self._library.stream
@@ -121,11 +121,11 @@ class DeviceCall:
         return out if out is not None else tuple(map(self._library.deliver, results))
 
 
-def _view(cupy: Any, x: Any, place: int) -> Any:
+def _view(cupy: Any, x: Any, position: int) -> Any:
     """An array of another library as CuPy's, in the same memory."""
     if getattr(x, "requires_grad", False) is True:
         error = UnreadableArrayError(REQUIRES_GRAD)
-        error.place = place
+        error.place = position
         raise error
     return cupy.from_dlpack(x) if hasattr(type(x), "__dlpack__") else cupy.asarray(x)
 

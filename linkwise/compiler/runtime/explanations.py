@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.program import Program
+from ..ir.program import Signature
 from .arrays import UnreadableArrayError, plain
 
 STATE = ("q", "v")  # inputs that ``check_state`` looks at
@@ -17,10 +17,10 @@ class KernelError(ValueError):
     """Arrays that do not fit a kernel; the message names the array and what was expected."""
 
 
-def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Callable[..., Any]:
+def explaining(function: Callable[..., Any], signature: Signature, dtype: str) -> Callable[..., Any]:
     """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
 
-    count, masked = len(program.inputs), np.ma.MaskedArray
+    count, masked = len(signature.inputs), np.ma.MaskedArray
 
     def call(*arrays: Any, out: Any = None) -> Any:
         try:
@@ -31,15 +31,15 @@ def explaining(function: Callable[..., Any], program: Program, dtype: str) -> Ca
                     raise TypeError
             return function(*arrays) if out is None else function(*arrays, out=out)
         except (TypeError, ValueError) as error:
-            raise _explanation(program, np.dtype(dtype), arrays, out, error) from None
+            raise _explanation(signature, np.dtype(dtype), arrays, out, error) from None
 
-    call.__name__ = call.__qualname__ = program.name  # what Python says of unknown keywords
+    call.__name__ = call.__qualname__ = signature.name  # what Python says of unknown keywords
     return call
 
 
-def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
+def _explanation(signature: Signature, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
     """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
-    name, expected = program.name, program.inputs
+    name, expected = signature.name, signature.inputs
     if len(arrays) != len(expected):
         names = ", ".join(f"{a.name} {a.shape}" for a in expected)
         return KernelError(f"{name} takes {len(expected)} arrays ({names}), {len(arrays)} were given")
@@ -80,7 +80,7 @@ def _explanation(program: Program, dtype: np.dtype, arrays: Sequence[Any], out: 
         listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
         return KernelError(f"{name}: the batch shapes do not broadcast: {listed}")
     given_outputs = out if isinstance(out, tuple) else () if out is None else (out,)
-    for array, given in zip(program.outputs, given_outputs, strict=False):
+    for array, given in zip(signature.outputs, given_outputs, strict=False):
         fault = _output_fault(given, batch + array.shape, dtype)
         if fault:
             return KernelError(

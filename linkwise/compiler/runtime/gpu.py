@@ -47,7 +47,7 @@ def load(program: Program, options: Options) -> GpuKernel:
 def load_function(program: Program, dtype: str) -> Callable[..., Any]:
     """A function of arrays from a program that is not optimized yet; of one over time, one that writes to ``out``."""
     function = load(optimize(program), Options(dtype))
-    return function if program.carried else explaining(function, program, dtype)
+    return function if program.carried else explaining(function, program.signature, dtype)
 
 
 @dataclass(frozen=True)

@@ -76,13 +76,13 @@ class _UfuncObject(ctypes.Structure):
     ]
 
 
-def _make_owner(ufunc: np.ufunc, what: Any) -> None:
-    """``what`` lives as long as ``ufunc``: in the place where ``numpy.frompyfunc`` puts its function."""
+def _make_owner(ufunc: np.ufunc, owner: Any) -> None:
+    """Tie the lifetime of ``what`` to ``ufunc``, in the slot where ``numpy.frompyfunc`` stores its function."""
     if not owners_are_known():
-        _kept.append(what)
+        _kept.append(owner)
         return
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
-    _UfuncObject.from_address(id(ufunc)).owned = id(what)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+    _UfuncObject.from_address(id(ufunc)).owned = id(owner)
 
 
 @cache
@@ -114,13 +114,13 @@ def delivered(results: Sequence[Any], out: Any, copyto: Callable[..., None] = np
     Those for which ``out`` has an array (one array, or a tuple of arrays and None) are written to that, which is then
     returned; as with a ufunc, its precision may be lower and its kind must be the same.
     """
-    given = out if isinstance(out, tuple) else (None,) * len(results) if out is None else (out,)
-    if len(given) != len(results):
-        raise ValueError(f"out must have {len(results)} arrays, one for each result, not {len(given)}")
-    for array, result in zip(given, results, strict=True):
+    outputs = out if isinstance(out, tuple) else (None,) * len(results) if out is None else (out,)
+    if len(outputs) != len(results):
+        raise ValueError(f"out must have {len(results)} arrays, one for each result, not {len(outputs)}")
+    for array, result in zip(outputs, results, strict=True):
         if array is not None:
             copyto(array, result, casting="same_kind")
-    answers = tuple(result if array is None else array for array, result in zip(given, results, strict=True))
+    answers = tuple(result if array is None else array for array, result in zip(outputs, results, strict=True))
     return answers[0] if len(answers) == 1 else answers
 
 

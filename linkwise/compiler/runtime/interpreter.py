@@ -21,4 +21,4 @@ def load(program: Program, dtype: str) -> Callable[..., Any]:
         numpy_reference.heed_unread(program, given, results)
         return delivered(results, out)
 
-    return run if program.carried else explaining(run, program, dtype)
+    return run if program.carried else explaining(run, program.signature, dtype)

@@ -17,7 +17,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from ..targets import llvm_simd
+from ..targets.llvm_scratch import HOST_SYMBOLS
 from ..targets.protocol import Options
 from . import cache as object_cache
 
@@ -196,7 +196,7 @@ def _host_symbols() -> dict[str, int]:
         library = ctypes.CDLL(ctypes.util.find_library("m"))
     functions = {"linkwise_libm_sin": library.sin, "linkwise_libm_cos": library.cos}
     addresses = {}
-    for name in llvm_simd.HOST_SYMBOLS:
+    for name in HOST_SYMBOLS:
         function = functions.get(name) or getattr(ctypes.pythonapi, name)
         addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
     return addresses

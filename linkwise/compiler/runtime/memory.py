@@ -31,7 +31,7 @@ _waiting: deque[_Memory] = deque()  # the longest wait first; appending and remo
 
 
 class _Lease:
-    """What arrays hold on to; the memory goes back to what waits when the last of them is gone."""
+    """Owner of a block of memory; the block is recycled when its last array is gone."""
 
     def __init__(self, size: int):
         self.memory = _taken(size)
@@ -51,7 +51,7 @@ def empty(shape: tuple[int, ...], dtype: str | np.dtype) -> np.ndarray:
 
 
 def _taken(size: int) -> _Memory:
-    """Memory that waits, or new one."""
+    """A recycled block of memory, or a new one."""
     for memory in tuple(_waiting):
         if memory.size == size:
             try:
@@ -65,7 +65,7 @@ def _taken(size: int) -> _Memory:
 def _give_back(memory: _Memory) -> None:
     if memory.size <= KEPT:
         _waiting.append(memory)
-    while sum(one.size for one in tuple(_waiting)) > KEPT:
+    while sum(block.size for block in tuple(_waiting)) > KEPT:
         try:
             _waiting.popleft()
         except IndexError:  # another thread was quicker

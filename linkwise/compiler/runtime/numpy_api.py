@@ -1,4 +1,4 @@
-"""NumPy's C functions: it exports them in tables of pointers, whose positions are part of its stable interface."""
+"""NumPy's C functions, from its tables of pointers, whose layout is part of its stable interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POSITIONS = {
 
 
 def address(function: str) -> int:
-    """Where the function of this name is."""
+    """Address of a function by name."""
     table, position = _POSITIONS[function]
     return _table(table)[position]
 

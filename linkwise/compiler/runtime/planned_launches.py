@@ -1,4 +1,4 @@
-"""What a call launches on the GPU, as data: for whoever has the addresses of the arrays."""
+"""Planned GPU launches as data, for callers that have the addresses of the arrays."""
 
 from __future__ import annotations
 

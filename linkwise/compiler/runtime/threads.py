@@ -53,7 +53,7 @@ def get_num_threads() -> int:
 
 
 def states_per_task(operations: int) -> int:
-    """How many states of so many scalar operations each are worth a thread of their own."""
+    """Number of states, of so many scalar operations each, that justify a thread."""
     return max(1, _OPERATIONS_PER_TASK // max(1, operations))
 
 
@@ -92,9 +92,9 @@ def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tup
             batch = array.shape[: array.ndim - rank]
         return True
 
-    def run_anything(given: Sequence[Any], out: Any) -> np.ndarray | tuple[np.ndarray, ...]:
+    def run_anything(inputs: Sequence[Any], out: Any) -> np.ndarray | tuple[np.ndarray, ...]:
         """Of numbers, lists and arrays of other libraries."""
-        arrays = all_plain(given)
+        arrays = all_plain(inputs)
         if any(getattr(array, "size", 0) > enough for array in arrays):
             return call_threaded(ufunc, arrays, out, operations)
         return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
@@ -115,18 +115,18 @@ def call_threaded(
     """
     arrays = [np.asarray(array) for array in arrays]
     batch = _batch_shape(ufunc, arrays)
-    given = out if isinstance(out, tuple) else (out,) * (out is not None)
-    out = given or (None,) * ufunc.nout  # None alone is good for one result only
+    outputs = out if isinstance(out, tuple) else (out,) * (out is not None)
+    out = outputs or (None,) * ufunc.nout  # None alone is good for one result only
     enough = states_per_task(operations)
     if batch is None or math.prod(batch) < 2 * enough:
         return ufunc(*arrays, out=out)
     states, longest = math.prod(batch), max(batch, default=1)
     count = min(get_num_threads(), states // enough, longest)
     calls = min(-(-states * operations // (count * _OPERATIONS_PER_CALL)), longest // count)
-    overlap = any(np.may_share_memory(array, result) for result in given for array in arrays if result is not None)
+    overlap = any(np.may_share_memory(array, result) for result in outputs for array in arrays if result is not None)
     if overlap:
         return ufunc(*arrays, out=out)
-    results = _results(ufunc, batch, given)
+    results = _results(ufunc, batch, outputs)
     if count == 1 and calls == 1:
         return ufunc(*arrays, out=tuple(results))
     if not _by_workers(ufunc, batch, [*arrays, *results], operations, count):
@@ -135,13 +135,13 @@ def call_threaded(
 
 
 def shares(states: int, operations: int) -> tuple[int, int]:
-    """How many threads are worth while for states of so many operations each, and how many states they take at once."""
+    """Number of useful threads for states of so many operations each, and the tile size."""
     count = max(1, min(get_num_threads(), states // states_per_task(operations)))
     return count, _tile(states, operations, count)
 
 
 def _tile(states: int, operations: int, count: int) -> int:
-    """How many states a thread takes at once."""
+    """Number of states per tile."""
     at_least, at_most = (-(-bound // max(1, operations)) for bound in _OPERATIONS_PER_TILE)
     tile = min(max(-(-states // (_TILES_PER_THREAD * count)), at_least), at_most)
     return -(-tile // _STATES_PER_GROUP) * _STATES_PER_GROUP
@@ -255,14 +255,14 @@ def _call(ufunc: np.ufunc, share: Sequence[Sequence[np.ndarray]], stop: threadin
         ufunc(*operands[: ufunc.nin], out=tuple(operands[ufunc.nin :]))
 
 
-def _results(ufunc: np.ufunc, batch: tuple[int, ...], given: tuple[np.ndarray | None, ...]) -> list[np.ndarray]:
+def _results(ufunc: np.ufunc, batch: tuple[int, ...], outputs: tuple[np.ndarray | None, ...]) -> list[np.ndarray]:
     """The output arrays: the given ones, and new ones for the others."""
-    given = given or (None,) * ufunc.nout
+    outputs = outputs or (None,) * ufunc.nout
     types = ufunc.types[0].split("->")[1]
     cores = _core_shapes(ufunc)[ufunc.nin :]
     return [
         memory.empty(batch + core, kind) if array is None else array
-        for array, kind, core in zip(given, types, cores, strict=True)
+        for array, kind, core in zip(outputs, types, cores, strict=True)
     ]
 
 
@@ -298,7 +298,7 @@ def _threads() -> workers.Workers:
 
 
 def _drop_pool() -> None:
-    """The next call makes a new pool; whoever still uses the old one may finish, then its threads end by themselves."""
+    """Detach the thread pool: running calls may finish, the next call makes a new one."""
     global _pool
     if _pool is not None:
         _pool.end()
@@ -306,7 +306,7 @@ def _drop_pool() -> None:
 
 
 def _forget_pool() -> None:
-    """A forked child has no threads of its parent's pool."""
+    """Forget the thread pool in a forked child, which has no threads."""
     global _pool
     _pool = None
 

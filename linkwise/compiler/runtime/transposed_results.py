@@ -44,12 +44,12 @@ class Transposed:
     def of_kernel(self, strides: Sequence[Any]) -> list[Any]:
         """The strides that the kernel is given: element by element where results are transposed."""
         count = len(strides) - len(self.outputs)
-        found = list(strides[:count])
-        for own, array, chosen in zip(strides[count:], self.outputs, self.which, strict=True):
+        layouts = list(strides[:count])
+        for layout, array, chosen in zip(strides[count:], self.outputs, self.which, strict=True):
             pitch = self.at_a_time
             core = [pitch * math.prod(array.shape[k + 1 :]) for k in range(len(array.shape))]
-            found.append(([1], own[1], core) if chosen else own)
-        return found
+            layouts.append(([1], layout[1], core) if chosen else layout)
+        return layouts
 
     def plan(self, launch: Any) -> Plan:
         """The kernel and the transposition, in turn."""
@@ -60,12 +60,12 @@ class Transposed:
         launches = []
         for first in range(0, self.states, pitch):
             some = min(pitch, self.states - first)
-            places = [Place(k, first * step * size) for k, step in enumerate(self.steps)]
-            written = [near or place for near, place in zip(between, places[inputs:], strict=True)]
-            arguments = (some, *launch.head[1:], *places[:inputs], *written, *launch.tail)
+            positions = [Place(k, first * step * size) for k, step in enumerate(self.steps)]
+            written = [near or position for near, position in zip(between, positions[inputs:], strict=True)]
+            arguments = (some, *launch.head[1:], *positions[:inputs], *written, *launch.tail)
             launches.append(PlannedLaunch(launch.kernel, -(-some // threads), threads, launch.shared, arguments))
             for array, near, place, step in zip(
-                self.outputs, between, places[inputs:], self.steps[inputs:], strict=True
+                self.outputs, between, positions[inputs:], self.steps[inputs:], strict=True
             ):
                 if near is not None:
                     blocks = cuda_transposition.blocks(some, array.size)

@@ -289,7 +289,7 @@ class Workers:
         return taken
 
     def end(self) -> None:
-        """Its threads end; those that work do so first."""
+        """Stop the threads after their current work."""
         self.most = 0
         while True:
             try:

@@ -63,8 +63,8 @@ def handler(calls: Driver, handles: Sequence[Sequence[int]], *owned: object) -> 
     them has none.  ``owned`` is what keeps them loaded."""
     count = max(map(len, handles))
     table = [handle for of_device in handles for handle in (of_device or (0,) * count)]
-    own = [calls.launch, calls.device_of_context, calls.error_name, len(handles), count, *table]
-    return in_front(_call(), np.array(own, np.int64), *owned)
+    header = [calls.launch, calls.device_of_context, calls.error_name, len(handles), count, *table]
+    return in_front(_call(), np.array(header, np.int64), *owned)
 
 
 def launch_words(launches: Sequence[PlannedLaunch], functions: Sequence[Any]) -> np.ndarray:

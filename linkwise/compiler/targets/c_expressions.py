@@ -1,4 +1,4 @@
-"""What C and CUDA C have in common: names, exact literals, and a program as a list of C statements."""
+"""Shared by C and CUDA C: names, exact literals, and programs as C statements."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def parameters(real: Real, inputs: list[str], outputs: list[str], restrict: str)
 
 
 def summary(program: Program, inputs: list[str], outputs: list[str]) -> list[str]:
-    """What a function computes, for a comment above it: arrays, core shapes, operations per state."""
+    """Comment above a function: its arrays, core shapes and operations per state."""
     counts = program.op_counts
     lines = [_described("in ", name, array) for name, array in zip(inputs, program.inputs, strict=True)]
     lines += [_described("out", name, array) for name, array in zip(outputs, program.outputs, strict=True)]

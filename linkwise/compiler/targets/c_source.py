@@ -39,7 +39,9 @@ def _rows(program: Program, body: Body | LoopedBody) -> list[str]:
 
 
 def _fused_macro(body: Body | LoopedBody) -> list[str]:
-    """FMA(a, b, c): one instruction where there is one; a library call that emulates it would be slow."""
+    """The macro FMA(a, b, c): a fused instruction if available, else separate operations, since library emulation is
+    slow.
+    """
     if not body.is_fused:
         return []
     suffix = body.real.suffix

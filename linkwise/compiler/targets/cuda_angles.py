@@ -38,9 +38,9 @@ class Angles:
     def tables(self, real: Real) -> list[str]:
         if self.array is None:
             return []
-        found = [place for place in map(_element_and_constant, self.angles) if place]  # all have one
-        elements = ", ".join(str(element) for _, element, _ in found)
-        offsets = ", ".join(real.literal(offset) for _, _, offset in found)
+        elements_read = [place for place in map(_element_and_constant, self.angles) if place]  # all have one
+        elements = ", ".join(str(element) for _, element, _ in elements_read)
+        offsets = ", ".join(real.literal(offset) for _, _, offset in elements_read)
         size = len(self.angles)
         return [
             f"__constant__ int _angles[{size}] = {{{elements}}};",
@@ -68,7 +68,7 @@ class Angles:
 
 
 def found_in(program: Program) -> Angles | None:
-    """The angles of the input that has most of them; None if they are few."""
+    """The angles of the input array with most of them; None if they are few."""
     by_array: dict[int | None, dict[Node, list[Node]]] = defaultdict(lambda: defaultdict(list))
     for angle, nodes in _turned(program).items():
         place = _element_and_constant(angle)
@@ -91,11 +91,11 @@ def computed_in(program: Program) -> Angles | None:
 
 def _turned(program: Program) -> dict[Node, list[Node]]:
     """Angles with their sines and cosines."""
-    found: dict[Node, list[Node]] = defaultdict(list)
+    turned: dict[Node, list[Node]] = defaultdict(list)
     for node in program.nodes:
         if node.op in (ops.SIN, ops.COS):
-            found[node.args[0]].append(node)
-    return found
+            turned[node.args[0]].append(node)
+    return turned
 
 
 def _angles(found: Mapping[Node, Sequence[Node]], array: int | None) -> Angles | None:
@@ -109,9 +109,9 @@ def _element_and_constant(angle: Node) -> tuple[int, int, float] | None:
     if angle.op is ops.INPUT:
         return (*angle.value, 0.0)
     if angle.op is ops.ADD:
-        for one, other in (angle.args, angle.args[::-1]):
-            if one.op is ops.INPUT and other.op is ops.CONST:
-                return (*one.value, other.value)
+        for first, other in (angle.args, angle.args[::-1]):
+            if first.op is ops.INPUT and other.op is ops.CONST:
+                return (*first.value, other.value)
     if angle.op is ops.SUB and angle.args[0].op is ops.INPUT and angle.args[1].op is ops.CONST:
         return (*angle.args[0].value, -angle.args[1].value)
     return None

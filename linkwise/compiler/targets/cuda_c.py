@@ -32,7 +32,7 @@ MOST_OPERATIONS = 8192  # whose instructions, of 16 bytes, fit into the instruct
 
 
 class Emitted(NamedTuple):
-    """A kernel, and how it must be launched: threads in a block, and bytes of shared memory besides its own."""
+    """A kernel with its launch parameters: threads per block and dynamic shared memory."""
 
     text: str
     threads: int
@@ -69,7 +69,7 @@ def ordered(program: Program, options: Options) -> Program:
 
 
 def has_values_that_wait(program: Program, options: Options) -> bool:
-    """Whether registers have no room for more than a few values of the program."""
+    """Whether more than a few values exceed the registers."""
     real = real_of(options)
     return program.has_fixed_places and any(cuda_spills.are_needed(code, real) for code, _ in program.blocks)
 
@@ -83,11 +83,13 @@ def _tile_sizes(program: Program, layout: Layout) -> list[int]:
     arrays = (*program.inputs, *program.outputs)
     each = zip(layout.rows, layout.passing, layout.over, strict=True)
     tiled = (rows and not passing and over is None for rows, passing, over in each)
-    return [WARP * cuda_tiles.pitch(array.size) if one else 0 for array, one in zip(arrays, tiled, strict=True)]
+    return [
+        WARP * cuda_tiles.pitch(array.size) if is_tiled else 0 for array, is_tiled in zip(arrays, tiled, strict=True)
+    ]
 
 
 def _warps(tiles: Sequence[int], options: Options) -> int:
-    """Warps in a block: as many as there is shared memory for."""
+    """Warps per block, limited by shared memory."""
     warps = MOST_WARPS
     while warps > 1 and warps * sum(tiles) * ITEM_BYTES[options.dtype] > SHARED_BYTES:
         warps //= 2
@@ -157,7 +159,7 @@ class _Kernel:
             return 0
         taken = self.waiting.kept + self.tile_size // WARP + 1
         room = max(self.waiting.limit - taken, LEAST_COLUMNS)
-        passing = [one.array.size for one in self.operands.values() if one.rows and one.tile is None]
+        passing = [operand.array.size for operand in self.operands.values() if operand.rows and operand.tile is None]
         longest = max(passing, default=0)
         return longest if longest <= room else room // LEAST_COLUMNS * LEAST_COLUMNS
 
@@ -174,15 +176,17 @@ class _Kernel:
         waiting = cuda_spills.Waiting(self.real, self._budget_of_bodies, angles=angles)
         body = cuda_spills.SpilledBody(program, self.real, address, self.functions, None, waiting)
         body.statements = self.parts.called(body.statements, {"_at": "const int *const _at", **self._declarations()})
-        self.waiting = max(self.waiting or waiting, waiting, key=lambda one: one.count)
+        self.waiting = max(self.waiting or waiting, waiting, key=lambda candidate: candidate.count)
         return body
 
     def _declarations(self) -> dict[str, str]:
         """Names of the kernel that statements may use, as parameters of a function."""
-        found = {f"_now_{name}": f"volatile {self.real.name} *const _now_{name}" for name in self._fed_back().values()}
+        declarations = {
+            f"_now_{name}": f"volatile {self.real.name} *const _now_{name}" for name in self._fed_back().values()
+        }
         for operand in self.operands.values():
-            found |= operand.declarations(self.real)
-        return found
+            declarations |= operand.declarations(self.real)
+        return declarations
 
     def _kept(self, count: int) -> list[str]:
         """Places for cells: besides those of values that wait."""
@@ -191,27 +195,27 @@ class _Kernel:
 
     def _with_cells(self, lines: Sequence[str]) -> list[str]:
         """The text with places for cells."""
-        return [re.sub(r"_cell\((\d+)\)", lambda found: self._cells[int(found[1])], line) for line in lines]
+        return [re.sub(r"_cell\((\d+)\)", lambda match: self._cells[int(match[1])], line) for line in lines]
 
     def _named(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Hear of the names that arrays have in the text."""
         arrays = (*self.program.inputs, *self.program.outputs)
-        for place, (name, array) in enumerate(zip((*inputs, *outputs), arrays, strict=True)):
-            over = self._layout.over[place]
-            rows, tile, even = self._layout.rows[place], self._tiles[place], self._layout.even[place]
+        for position, (name, array) in enumerate(zip((*inputs, *outputs), arrays, strict=True)):
+            over = self._layout.over[position]
+            rows, tile, even = self._layout.rows[position], self._tiles[position], self._layout.even[position]
             if over is not None:
                 self.operands[name] = self.operands[inputs[over]].overwritten(name, array)
                 continue
-            in_pairs = self.program.is_nested and place >= len(inputs)
-            self.operands[name] = Operand(name, array, array.axes, rows, tile, place < len(inputs), even, in_pairs)
+            in_pairs = self.program.is_nested and position >= len(inputs)
+            self.operands[name] = Operand(name, array, array.axes, rows, tile, position < len(inputs), even, in_pairs)
 
     def _address(self, name: str, element: int, base: str = "") -> str:
         fed = self._fed_back().get(name)
         if fed is None:
             return self.operands[name].element(element, base)
         if self.waiting and self.waiting.kept:
-            place = cuda_spills.near(self._kept_from(fed) + element)
-            return f"(&{place})[{WARP} * {base}]" if base else place
+            address = cuda_spills.near(self._kept_from(fed) + element)
+            return f"(&{address})[{WARP} * {base}]" if base else address
         return f"_now_{fed}[{base} + {element}]" if base else f"_now_{fed}[{element}]"
 
     def _fed_back(self) -> dict[str, str]:
@@ -257,16 +261,16 @@ class _Kernel:
 
     @property
     def _bounds(self) -> str:
-        """What tells the compiler to leave registers for more warps than otherwise."""
+        """Launch bounds that make the compiler leave registers for more warps."""
         if self.waiting is None or self.waiting.warps <= cuda_spills.USUAL:
             return ""
         return f"__launch_bounds__({WARP * self.warps}, {self.waiting.warps}) "
 
     def _definitions(self) -> list[str]:
         used = {node.op for _, node, _ in self.program.nodes_by_section}
-        found = cuda_math.definitions(self.constants, self.functions, used)
+        definitions = cuda_math.definitions(self.constants, self.functions, used)
         written = any(not operand.rows for operand in self.outputs)
-        return [*self.constants.declaration, *found, *(_apart(self.real) if written else [])]
+        return [*self.constants.declaration, *definitions, *(_apart(self.real) if written else [])]
 
     def _more_steps(self) -> str:
         return "".join(f", _x_step{k}" for k in range(1, self.batch))
@@ -283,7 +287,7 @@ class _Kernel:
         ]
 
     def _places(self) -> list[str]:
-        """Which states are this warp's and which is this thread's."""
+        """Indices of the warp's and the thread's states."""
         lines = [
             f"const int _lane = threadIdx.x % {WARP};",
             "const long long _first = (long long)blockIdx.x * blockDim.x + threadIdx.x - _lane;",
@@ -315,12 +319,12 @@ class _Kernel:
 
     def _staged(self, operands: Sequence[Operand], again: bool = False) -> list[str]:
         """Move rows of these inputs; ``again``: when all lanes are done with what is in tiles."""
-        moves = [one.staged(self.batch) for one in operands if one.rows]
+        moves = [operand.staged(self.batch) for operand in operands if operand.rows]
         return [*(["__syncwarp();"] if again else []), *moves, "__syncwarp();"] if moves else []
 
     def _delivered(self, operands: Sequence[Operand], again: bool = False) -> list[str]:
         """Move rows of these outputs; ``again``: another time."""
-        moves = [line for one in operands if one.rows for line in one.delivered(self.batch, self._width)]
+        moves = [line for operand in operands if operand.rows for line in operand.delivered(self.batch, self._width)]
         return ["__syncwarp();", *moves, *(["__syncwarp();"] if again else [])] if moves else []
 
     def _pointers(self, operands: Sequence[Operand]) -> list[str]:

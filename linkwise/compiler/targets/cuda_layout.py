@@ -1,4 +1,4 @@
-"""How the arrays of a call lie in memory, and which of them a CUDA kernel moves by rows, through shared memory."""
+"""Memory layout of a call's arrays, and which of them a CUDA kernel moves by rows through shared memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_PASSING = 2048  # bytes of a thread that pass so: the second-level cache ha
 
 @dataclass(frozen=True)
 class Layout:
-    """How the arrays of a call lie in memory.
+    """Memory layout of the arrays of a call.
 
     batch     number of axes of the batch that are no single one
     rows      for inputs, then outputs: whether a warp moves its rows; with several axes of the batch none
@@ -52,7 +52,7 @@ def layout_for(
     length that find none pass through the places of these.  ``sharing``: results may take the place of inputs.
     """
     arrays, first = (*program.inputs, *program.outputs), len(program.inputs)
-    possible = [batch == 1 and one for one in in_rows or (True,) * len(arrays)]
+    possible = [batch == 1 and is_row for is_row in in_rows or (True,) * len(arrays)]
     tiles = _Tiles(arrays, ITEM_BYTES[options.dtype], SHARED_BYTES if room is None else room)
     results = [k for k in range(first, len(arrays)) if possible[k] and arrays[k].size > 1]
     inputs = [k for k in range(first) if possible[k] and tiles.bytes_of(k) >= LINE_BYTES]

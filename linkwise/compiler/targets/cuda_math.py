@@ -82,7 +82,7 @@ def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
     """
     name, suffix, dtype = real.name, real.suffix, DTYPES[real.name]
     first, second, third = (number(-part) for part in parts_of_half_pi(dtype, 0))
-    whole = number(1.5 * 2.0 ** (MANTISSA_BITS[dtype] - 1))
+    shift = number(1.5 * 2.0 ** (MANTISSA_BITS[dtype] - 1))
     limit = number(1.5 * 2.0 ** (50 if name == "double" else 21))
     if name == "double":
         quadrant = "__double2loint(shifted)"
@@ -94,7 +94,7 @@ def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
         f"__device__ __forceinline__ void _sincos({name} x, {name} *sine, {name} *cosine)",
         "{",
         f'    if (!(fabs{suffix}(x) < {limit})) x = nan{suffix}("");',
-        f"    const {name} shifted = fma{suffix}(x, {number(0.6366197723675814)}, {whole}), turns = shifted - {whole};",
+        f"    const {name} shifted = fma{suffix}(x, {number(0.6366197723675814)}, {shift}), turns = shifted - {shift};",
         f"    const int quadrant = {quadrant};",
         f"    {name} r = fma{suffix}(turns, {first}, x);",
         f"    r = fma{suffix}(turns, {second}, r);",

@@ -1,4 +1,4 @@
-"""Arrays of a CUDA kernel: their parameters, where a thread finds its elements, and how rows of them are moved."""
+"""Arrays of a CUDA kernel: parameters, addresses per thread, and moves of rows."""
 
 from __future__ import annotations
 
@@ -38,10 +38,14 @@ class Operand:
         return replace(self, name=name, array=result, is_input=False, own=f"_{self.name}")
 
     def strides(self, batch: int) -> list[str]:
-        """Names of its strides, in the order of the kernel's parameters: batch, axes, elements."""
-        own = [f"_{self.name}_stride{k}" for k in range(len(self.array.shape))]
-        own = [] if self.rows else [f"_{self.name}_stride"][: len(own)] if self.even else own
-        return [*(f"_{self.name}_step{k}" for k in range(batch)), *(f"_{self.name}_{axis}" for axis in self.axes), *own]
+        """Names of its stride parameters: batch, axes, elements."""
+        names = [f"_{self.name}_stride{k}" for k in range(len(self.array.shape))]
+        names = [] if self.rows else [f"_{self.name}_stride"][: len(names)] if self.even else names
+        return [
+            *(f"_{self.name}_step{k}" for k in range(batch)),
+            *(f"_{self.name}_{axis}" for axis in self.axes),
+            *names,
+        ]
 
     def start(self, batch: int) -> str:
         """The place of the warp's first state, or of this thread's own if rows are not moved."""
@@ -58,9 +62,9 @@ class Operand:
         if self.rows and self.tile is None:
             return [f"volatile {real.name} _{self.name}[{self.array.size}];"]
         tile = f"_tile + {self.tile} + _lane * {cuda_tiles.pitch(self.array.size)}"
-        place = tile if self.rows else self.start(batch)
+        address = tile if self.rows else self.start(batch)
         kind = f"const {real.name}" if self.is_input and not self.rows else real.name
-        lines = [f"{kind} *const _{self.name} = {place};"]
+        lines = [f"{kind} *const _{self.name} = {address};"]
         if self.even and not self.rows and self.array.shape:
             each = f"_{self.name}_each"
             lines += [f'unsigned {each} = (unsigned)_{self.name}_stride; asm("" : "+r"({each}));']
@@ -68,20 +72,20 @@ class Operand:
 
     def declarations(self, real: Real) -> dict[str, str]:
         """Names that places of its elements are written with, as parameters of a function."""
-        found = {} if self.rows else {name: f"const long long {name}" for name in self.strides(0)}
+        declarations = {} if self.rows else {name: f"const long long {name}" for name in self.strides(0)}
         if self.own:
-            return found
+            return declarations
         kind = "volatile " if self.rows and self.tile is None else "const " if self.is_input and not self.rows else ""
-        found[f"_{self.name}"] = f"{kind}{real.name} *const _{self.name}"
+        declarations[f"_{self.name}"] = f"{kind}{real.name} *const _{self.name}"
         if self.even and not self.rows and self.array.shape:
-            found[f"_{self.name}_each"] = f"const unsigned _{self.name}_each"
-        return found
+            declarations[f"_{self.name}_each"] = f"const unsigned _{self.name}_each"
+        return declarations
 
     def element(self, element: int, base: str = "") -> str:
         """The place of an element of this thread's state, or of one after the row that begins with element ``base``."""
         if self.rows:
-            own = self.own or f"_{self.name}"
-            return f"{own}[{base} + {element}]" if base else f"{own}[{element}]"
+            pointer = self.own or f"_{self.name}"
+            return f"{pointer}[{base} + {element}]" if base else f"{pointer}[{element}]"
         start = f"_{self.name}" if self.is_input else f"_apart(_{self.name})"
         if self.even and self.array.shape:
             number = f"(unsigned long long)({base} + {element})" if base else f"{element}ull"
@@ -89,8 +93,8 @@ class Operand:
         if base and self.in_pairs:
             after = [math.prod(self.array.shape[axis + 1 :]) for axis in range(len(self.array.shape))]
             number, sizes = f"({base} + {element})", zip(after, self.array.shape, strict=True)
-            places = (f"{number} / {a} % {n} * _{self.name}_stride{k}" for k, (a, n) in enumerate(sizes))
-            return f"{start}[{' + '.join(places)}]"
+            offsets = (f"{number} / {a} % {n} * _{self.name}_stride{k}" for k, (a, n) in enumerate(sizes))
+            return f"{start}[{' + '.join(offsets)}]"
         index, rest = [], element
         if base:
             width = math.prod(self.array.shape[1:])

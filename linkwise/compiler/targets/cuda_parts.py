@@ -21,7 +21,7 @@ _NAME = re.compile(r"\b_\w+")
 
 
 def cuts(nodes: Sequence[Node], partners: Mapping[Node, Node]) -> Collection[int]:
-    """Positions before which a part ends: none in code that is not very long, none between a sine and its cosine."""
+    """Positions before which a part ends; only in very long code, never between a sine and its cosine."""
     if len(nodes) <= LONGEST:
         return ()
     count = -(-len(nodes) // PART)
@@ -30,7 +30,7 @@ def cuts(nodes: Sequence[Node], partners: Mapping[Node, Node]) -> Collection[int
 
 
 class Parts:
-    """The functions of a kernel that its statements are moved to."""
+    """Functions split off from a kernel's statements."""
 
     def __init__(self, real: Real, warp: int):
         self._real, self._warp = real, warp

@@ -1,5 +1,4 @@
-"""Straight-line CUDA C whose values do not fit into the registers of a thread: those that are needed latest wait in
-shared memory.
+"""CUDA C whose values exceed a thread's registers: those needed latest are spilled to shared memory.
 
 The CUDA compiler would keep them in local memory, whose writes go through to the second-level cache.  Which values wait
 is decided as for processors (``register_assignment``), after the order that has the fewest of them.  Measured on an
@@ -83,8 +82,8 @@ class Waiting:
     def keep(self) -> str:
         """A place that is not given back."""
         self.count += 1
-        place = self.count - 1
-        return near(place) if place < self.limit else f"_far[{place - self.limit}]"
+        slot = self.count - 1
+        return near(slot) if slot < self.limit else f"_far[{slot - self.limit}]"
 
     def give_back(self, slot: str) -> None:
         self._free.append(slot)
@@ -100,12 +99,12 @@ class Waiting:
         return self.count - self.near
 
 
-def near(place: int) -> str:
-    return f"_near[{WARP * place}]"
+def near(slot: int) -> str:
+    return f"_near[{WARP * slot}]"
 
 
 def are_needed(program: Program, real: Real) -> bool:
-    """Whether more than a few values of a program have to wait."""
+    """Whether more than a few values of a program must be spilled."""
     return _moves(program, Waiting(real, usual()))[2] > FEW_BYTES // ITEM_BYTES[real.name]
 
 
@@ -124,25 +123,25 @@ def ordered(program: Program, real: Real) -> Program:
 
 def waiting_for(program: Program, real: Real, most_warps: int, kept: int = 0) -> Waiting:
     """Where the values of a program wait: as many warps run at a time as registers and shared memory allow."""
-    found = angles(program, real)
+    angles_read = angles(program, real)
     operations = sum(len(node.args) > 0 for node in program.nodes)
     for budget in BUDGETS:
         if budget.warps <= most_warps and not (budget.warps < USUAL and program.size > LONGEST):
-            _, far, _ = _moves(program, Waiting(real, budget, kept, found))
+            _, far, _ = _moves(program, Waiting(real, budget, kept, angles_read))
             if far <= budget.most_far * operations:
                 break
-    return Waiting(real, budget, kept, found)
+    return Waiting(real, budget, kept, angles_read)
 
 
 def for_loops(bodies: Sequence[Program], cells: int, real: Real) -> Budget:
     """What bodies of loops have, which keep so many values from one run to the next."""
     waiting = [Waiting(real, usual(), angles=angles_computed_in(body, real)) for body in bodies]
-    most = max(_moves(body, one)[2] for body, one in zip(bodies, waiting, strict=True))
+    most = max(_moves(body, waiting_here)[2] for body, waiting_here in zip(bodies, waiting, strict=True))
     return usual() if cells + most <= waiting[0].limit else IN_LOOPS
 
 
 def usual() -> Budget:
-    """That of as many warps as can have all registers of a thread."""
+    """The budget of the largest number of warps with full registers."""
     return next(budget for budget in BUDGETS if budget.warps == USUAL)
 
 
@@ -151,10 +150,10 @@ def _moves(program: Program, waiting: Waiting) -> tuple[int, int, int]:
     how many wait at a time."""
     waiting.slots |= {node: "" for node in program.nodes if node.op is ops.INPUT}
     moves = far = 0
-    for kind, node, place in assigned(_computed(program, waiting.angles), waiting, waiting.registers, calls=()):
+    for kind, node, slot in assigned(_computed(program, waiting.angles), waiting, waiting.registers, calls=()):
         if kind == STORE or (kind == LOAD and node is not None and node.op is not ops.INPUT):
             moves += 1
-            far += place.startswith("_far")
+            far += slot.startswith("_far")
     return moves, far, waiting.count
 
 
@@ -182,7 +181,7 @@ def angles_computed_in(program: Program, real: Real) -> cuda_angles.Angles | Non
 def _computed(program: Program, angles: cuda_angles.Angles | None = None) -> list[Node]:
     """The nodes to be computed straight on, what angles need first; a sine and cosine of one angle stand together."""
     there = angles.turned if angles else ()
-    twins, found = program.sine_cosine_pairs, dict[Node, None]()
+    twins, nodes = program.sine_cosine_pairs, dict[Node, None]()
     needed = {node for group in program.results for node in group}
     needed.update(arg for node in program.nodes if node not in there for arg in node.args)
     before = angles.angles if angles and angles.array is None else ()
@@ -190,10 +189,10 @@ def _computed(program: Program, angles: cuda_angles.Angles | None = None) -> lis
     first = reachable([before])
     for node in (*first, *program.nodes):
         if node.args and node in needed and node not in there:
-            found[node] = None
+            nodes[node] = None
             if node in twins:
-                found[twins[node]] = None
-    return list(found)
+                nodes[twins[node]] = None
+    return list(nodes)
 
 
 class SpilledBody(Body):
@@ -254,7 +253,7 @@ class SpilledBody(Body):
         return {slots[x]: at for at, node in enumerate(nodes) for x in (node, *node.args) if x.op is ops.INPUT}
 
     def _performed(self, nodes: Sequence[Node]) -> list[str]:
-        lines, places = self._copied_angles()
+        lines, pending = self._copied_angles()
         section, done = "", set[Node]()
         cuts = cuda_parts.cuts(nodes, self._partner)
         for kind, node, place in assigned(nodes, self.waiting, self.waiting.registers, cuts, calls=()):
@@ -271,9 +270,9 @@ class SpilledBody(Body):
                 if node not in done:
                     lines.append(self._statement(node))
                 done.update((node, self._partner.get(node, node)))
-                if node in places:
-                    lines.append(f"{places.pop(node)} = {self._text[node]};")
-                    lines += [] if places else self._turned_angles()
+                if node in pending:
+                    lines.append(f"{pending.pop(node)} = {self._text[node]};")
+                    lines += [] if pending else self._turned_angles()
             elif kind != FORGET:
                 lines.append(f"{place} = {self._text[node]};")
         return lines
@@ -283,10 +282,10 @@ class SpilledBody(Body):
         angles = self.waiting.angles
         if angles is None or angles.array is not None:
             return [], {}
-        places = {angle: near(self.waiting.kept + 2 * k) for k, angle in enumerate(angles.angles)}
+        pending = {angle: near(self.waiting.kept + 2 * k) for k, angle in enumerate(angles.angles)}
         read = [angle for angle in angles.angles if angle.op is ops.INPUT]
-        lines = [f"{places.pop(angle)} = {self.waiting.slots[angle]};" for angle in read]
-        return lines + ([] if places else self._turned_angles()), places
+        lines = [f"{pending.pop(angle)} = {self.waiting.slots[angle]};" for angle in read]
+        return lines + ([] if pending else self._turned_angles()), pending
 
     def _turned_angles(self) -> list[str]:
         assert self.waiting.angles is not None

@@ -35,9 +35,9 @@ def movers(real: Real) -> list[str]:
         "",
     ]
 
-    def mover(name: str, parameters: str, whole: str, part: str) -> list[str]:
+    def mover(name: str, parameters: str, whole_tile: str, part: str) -> list[str]:
         return [f"{head} {name}({parameters}, long long step, int lane, int rows)"] + [
-            line.replace("{whole}", whole).replace("{part}", part) for line in body
+            line.replace("{whole}", whole_tile).replace("{part}", part) for line in body
         ]
 
     here, there = "tile[row * pitch + element]", "tile[pitch == size ? at : at + at / size]"

@@ -20,7 +20,7 @@ LEAST_STATES = 1 << 15  # at a time: fewer do not keep all of a GPU busy
 
 
 def pays(array: Array, item_bytes: int) -> bool:
-    """Whether the rows of such results are long enough."""
+    """Whether the rows of such results are long enough for a transposition."""
     return array.size * item_bytes >= LEAST_BYTES
 
 

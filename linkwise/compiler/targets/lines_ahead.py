@@ -1,4 +1,4 @@
-"""Cache lines of large results, asked for while these are computed: storing them does not wait for memory then."""
+"""Prefetch-for-write of output cache lines."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def outputs_ahead(program: Program, vector: VectorType) -> list[int]:
 
 
 def with_lines_ahead(pieces: Sequence[list[Action]], program: Program, vector: VectorType) -> list[list[Action]]:
-    """The actions, with the cache lines of large results, state by state, asked for at equal distances.  A line is told
-    by the number of the address that it is counted from, and its distance in bytes."""
+    """The actions with prefetches of the cache lines of large results, evenly spaced. A line is given by the number of
+    its base address and its distance in bytes.
+    """
     wanted = [
         (number * vector.lanes + lane, start)
         for number, output in enumerate(outputs_ahead(program, vector))
@@ -30,14 +31,14 @@ def with_lines_ahead(pieces: Sequence[list[Action]], program: Program, vector: V
     computed = sum(map(len, computes))
     wanted = wanted[: computed // COMPUTED]
     due = [-(-(number * computed) // len(wanted)) for number in range(1, len(wanted) + 1)]  # before which operations
-    found, done, asked = [], 0, 0
-    for actions, places in zip(pieces, computes, strict=True):
+    lines, done, asked = [], 0, 0
+    for actions, results in zip(pieces, computes, strict=True):
         piece: list[Action] = []
         start = 0
-        while asked < len(wanted) and due[asked] <= done + len(places):
-            end = places[due[asked] - done - 1]
+        while asked < len(wanted) and due[asked] <= done + len(results):
+            end = results[due[asked] - done - 1]
             piece += [*actions[start:end], Action(AHEAD, None, wanted[asked])]
             start, asked = end, asked + 1
-        found.append(piece + actions[start:])
-        done += len(places)
-    return found
+        lines.append(piece + actions[start:])
+        done += len(results)
+    return lines

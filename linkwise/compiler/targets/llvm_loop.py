@@ -181,7 +181,7 @@ def _operands(program: Program, scratch: Scratch | LoopScratch) -> tuple[list[_O
 
 
 def tables(scratch: Scratch | LoopScratch) -> list[str]:
-    """Where the elements of each output lie, if not in order."""
+    """Tables of element positions of outputs that are not in order."""
     if isinstance(scratch, LoopScratch) or scratch.in_order:
         return []
     return [table(f"places_of_out{i}", places) for i, places in enumerate(scratch.places) if places]
@@ -208,7 +208,7 @@ def _runs(
     compute: list[str],
     vector: VectorType,
 ) -> list[str]:
-    """Blocks that take one group through all its records; the last one is left open."""
+    """Blocks that compute all records of one group of states; the last block is left open."""
     once = [operand for operand in inputs if not operand.axes]
     per_run = [operand for operand in inputs if operand.axes]
     fed_back = [replace(outputs[k], offset=inputs[number].offset) for k, number in program.carried]

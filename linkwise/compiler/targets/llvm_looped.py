@@ -63,13 +63,20 @@ def tables(program: Program, dtype: str) -> np.ndarray:
     the numbers."""
     numbers = program.numbers.astype(dtype)
     starts = _starts(program)
-    room = np.zeros(starts[-1] + numbers.nbytes + ALIGNMENT, dtype=np.uint8)
-    memory = room[-room.ctypes.data % ALIGNMENT :]
+    memory = aligned(bytes(starts[-1] + numbers.nbytes))
     parts = [part.astype(np.int32) for loop in program.loops for part in _tables_of(loop)]
     parts += [places.astype(np.int32) for places in LoopScratch(program, VectorType(dtype, 1)).places]
     for start, part in zip(starts, [*parts, numbers], strict=True):
         memory[start : start + part.nbytes] = np.frombuffer(np.ascontiguousarray(part).tobytes(), dtype=np.uint8)
     return memory
+
+
+def aligned(data: bytes) -> np.ndarray:
+    """A copy of bytes where ``data`` may point to."""
+    room = np.zeros(len(data) + ALIGNMENT, dtype=np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    room[start : start + len(data)] = np.frombuffer(data, np.uint8)
+    return room[start : start + len(data)]
 
 
 def places_of_results(program: Program) -> list[int]:

@@ -229,9 +229,9 @@ def atan2(vector: VectorType, attributes: str) -> str:
     and NaN behave as in C and NumPy.
     """
     real = vector.real
-    splat, whole = vector.splat, vector.integer_splat
+    splat, integer = vector.splat, vector.integer_splat
     sign_bit = 1 << (vector.bits - 1)
-    infinity = whole(vector.bit_pattern(math.inf))
+    infinity = integer(vector.bit_pattern(math.inf))
     high_pi = {n: vector.round(math.pi / n) for n in (1, 2, 4)}
     low_half_pi = float(Fraction(HALF_PI, 2**HALF_PI_BITS) - Fraction(high_pi[2]))
     low_pi = {1: 2 * low_half_pi, 2: low_half_pi, 4: low_half_pi / 2}
@@ -239,10 +239,10 @@ def atan2(vector: VectorType, attributes: str) -> str:
 
     do = _Lines(vector)
     x_bits, y_bits = do.to_integer("x_bits", "%x"), do.to_integer("y_bits", "%y")
-    x_size = do.on_integers("x_size", "and", x_bits, whole(sign_bit - 1))
-    y_size = do.on_integers("y_size", "and", y_bits, whole(sign_bit - 1))
-    y_sign = do.on_integers("y_sign", "and", y_bits, whole(sign_bit))
-    x_negative = do.on_integers("x_negative", "icmp slt", x_bits, whole(0))
+    x_size = do.on_integers("x_size", "and", x_bits, integer(sign_bit - 1))
+    y_size = do.on_integers("y_size", "and", y_bits, integer(sign_bit - 1))
+    y_sign = do.on_integers("y_sign", "and", y_bits, integer(sign_bit))
+    x_negative = do.on_integers("x_negative", "icmp slt", x_bits, integer(0))
     x_nan = do.on_integers("x_nan", "icmp sgt", x_size, infinity)
     y_nan = do.on_integers("y_nan", "icmp sgt", y_size, infinity)
     # Sizes of positive numbers compare like their bits, and NaN raises no flag that way.
@@ -254,8 +254,8 @@ def atan2(vector: VectorType, attributes: str) -> str:
     # Infinities: the ratio is 1 for two of them, else 0.  Zeros: the ratio is 0.  Huge numbers are scaled.
     endless = do.on_integers("endless", "icmp sge", large_bits, infinity)
     both = do.on_integers("both", "icmp eq", small_bits, infinity)
-    nothing = do.on_integers("nothing", "icmp eq", large_bits, whole(0))
-    is_huge = do.on_integers("is_huge", "icmp sgt", large_bits, whole(vector.bit_pattern(huge)))
+    nothing = do.on_integers("nothing", "icmp eq", large_bits, integer(0))
+    is_huge = do.on_integers("is_huge", "icmp sgt", large_bits, integer(vector.bit_pattern(huge)))
     scale = do.select("scale", is_huge, splat(0.25), splat(1.0))
     ratio_at_infinity = do.select("ratio_at_infinity", both, splat(1.0), splat(0.0))
     small = do.select("small_finite", endless, ratio_at_infinity, small)

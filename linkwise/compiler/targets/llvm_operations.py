@@ -52,11 +52,11 @@ class Writer:
                 self.compute(node)
 
     def load(self, node: Node, slot: Any) -> None:
-        """Take a value from its place."""
+        """Load a value from its slot."""
         raise NotImplementedError
 
     def store(self, node: Node, slot: Any) -> None:
-        """Put a value into its place."""
+        """Store a value to its slot."""
         raise NotImplementedError
 
     def ask_for(self, pointer: int, shift: int) -> None:
@@ -89,10 +89,10 @@ class Writer:
         """Store a value ``offset`` vectors past ``base``."""
         value = self.operand(node)
         if node.op.result == "bool":
-            one = self.vector.splat(1.0)
+            unit = self.vector.splat(1.0)
             real = f"{value}.stored{len(self.lines)}"
             self.lines.append(
-                f"  {real} = select {self.vector.boolean} {value}, {self.real} {one}, {self.real} zeroinitializer"
+                f"  {real} = select {self.vector.boolean} {value}, {self.real} {unit}, {self.real} zeroinitializer"
             )
             value = real
         address = self.address(f"%to.{len(self.lines)}", base, offset * self.vector.bytes)

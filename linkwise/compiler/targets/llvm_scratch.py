@@ -1,9 +1,10 @@
-"""Where the LLVM target keeps the values of one group of states: the layout of the scratch area."""
+"""Layout of the scratch area: the values of one group of states in the LLVM target."""
 
 from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,19 @@ from ..ir.program import CELL, INPUT, OUTPUT, Array, Body, For, Node, Place, Pro
 from .llvm_vector import VectorType
 
 LONG_BODY = 2000  # operations of a body that runs once from which on it is straight-line code
+
+
+# Functions of the host process that the emitted code may call; the loader binds them.
+HOST_SYMBOLS = (
+    "linkwise_libm_sin",
+    "linkwise_libm_cos",
+    "PyMem_RawMalloc",
+    "PyMem_RawFree",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "PyErr_NoMemory",
+    *(["madvise"] if sys.platform == "linux" else []),
+)
 
 
 def identifier(name: str) -> str:
@@ -73,12 +87,12 @@ class LoopScratch:
     @property
     def varying(self) -> list[int]:
         """The first element of each output that is computed anew for every group of states."""
-        program, found = self.program, list[int]()
+        program, varying = self.program, list[int]()
         if program.results:
             for cells in program.results:
                 slots = (self.cells + cell for cell in cells.tolist() if cell >= 0)
-                found += [slot for slot in slots if slot not in self.constants][:1]
-            return found
+                varying += [slot for slot in slots if slot not in self.constants][:1]
+            return varying
         for number, offset in enumerate(self.output_offsets):
             written = (
                 int(elements.min())
@@ -86,17 +100,17 @@ class LoopScratch:
                 for _, _, place, elements in loop.elements(OUTPUT)
                 if place.array == number
             )
-            found += [offset + element for element in sorted(written)[:1]]
-        return found
+            varying += [offset + element for element in sorted(written)[:1]]
+        return varying
 
     def cells_written_after(self, number: int) -> list[int]:
         """Cells that only loops after this one write, for every group of states; the first come last."""
         written = [np.zeros(self.program.cells, bool) for _ in range(2)]
-        for place, loop in enumerate(self.program.loops):
+        for position, loop in enumerate(self.program.loops):
             for _, _, _, elements in loop.elements(CELL):
-                written[place > number][elements] = True
-        found = np.flatnonzero(~written[0] & written[1])[::-1].tolist()
-        return [cell for cell in found if self.cells + cell not in self.constants]
+                written[position > number][elements] = True
+        cells = np.flatnonzero(~written[0] & written[1])[::-1].tolist()
+        return [cell for cell in cells if self.cells + cell not in self.constants]
 
     @property
     def preparation(self) -> list[str]:
@@ -220,7 +234,7 @@ class Scratch:
 
     @property
     def output_offsets(self) -> list[int]:
-        """Where each output begins, if its elements are in order."""
+        """Start of each output if its elements are in order."""
         return [places[0] if places else 0 for places in self.places]
 
     @property

@@ -17,7 +17,6 @@ Straight-line code is written by ``llvm_straight``, loops over links by ``llvm_l
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 from ..ir import ops
@@ -33,19 +32,7 @@ from .llvm_transfer import by_registers, copy, fill, transfer
 from .llvm_vector import VectorType
 from .protocol import Options
 
-__all__ = ["HOST_SYMBOLS", "emit", "symbol"]
-
-# Functions of the host process that the emitted code may call; the loader binds them.
-HOST_SYMBOLS = (
-    "linkwise_libm_sin",
-    "linkwise_libm_cos",
-    "PyMem_RawMalloc",
-    "PyMem_RawFree",
-    "PyGILState_Ensure",
-    "PyGILState_Release",
-    "PyErr_NoMemory",
-    *(["madvise"] if sys.platform == "linux" else []),
-)
+__all__ = ["emit", "symbol"]
 
 
 def emit(program: Program, options: Options) -> str:
@@ -142,7 +129,7 @@ def _heeding_constants(unread: list[int], scratch: Scratch | LoopScratch, attrib
     groups of states otherwise, is written for each of them.  The unread inputs are data and the code is a loop."""
     vector, (slot, value) = scratch.vector, next(iter(scratch.constants.items()))
     real, boolean, step = vector.real, vector.boolean, vector.bytes
-    slots = ", ".join(f"i32 {one}" for one in unread)
+    slots = ", ".join(f"i32 {slot}" for slot in unread)
     return f"""@unread_places = internal constant [{len(unread)} x i32] [{slots}]
 define internal void @heed_unread(ptr noalias %scratch) nounwind {attributes} {{
   br label %next

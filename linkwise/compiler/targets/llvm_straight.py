@@ -55,8 +55,8 @@ def parts(
     names = [f"{prefix}{number}" for number in range(len(pieces))]
     texts = []
     for name, actions in zip(names, pieces, strict=True):
-        found = x86_assembly.function(name, actions, room.vector) if by_hand else None
-        texts.append(found or _part(name, actions, room, attributes))
+        assembly = x86_assembly.function(name, actions, room.vector) if by_hand else None
+        texts.append(assembly or _part(name, actions, room, attributes))
     return [f"  call void @{name}(ptr %scratch, ptr %ahead)" for name in names], texts
 
 

@@ -136,7 +136,7 @@ def by_registers(kind: str, rows: int, columns: int, vector: VectorType, registe
     addresses of all of them would not fit into registers."""
     part, name = VectorType(vector.dtype, vector.lanes // registers, registers), f"{kind}{rows}x{columns}"
     strides = "i64 %step, i64 %row_stride, i64 %column_stride"
-    whole = f"""define internal void @{name}(ptr %base, {strides}, ptr %numbers, ptr %scratch) noinline nounwind \
+    function = f"""define internal void @{name}(ptr %base, {strides}, ptr %numbers, ptr %scratch) noinline nounwind \
 {attributes} {{
 entry:
   br label %register
@@ -154,7 +154,7 @@ exit:
 }}
 
 """
-    return whole + transfer(kind, rows, columns, part, attributes)
+    return function + transfer(kind, rows, columns, part, attributes)
 
 
 def _loop(name: str, kind: str, vector: VectorType, starts: str, end: int, after: str) -> list[str]:

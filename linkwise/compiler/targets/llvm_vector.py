@@ -47,7 +47,7 @@ class VectorType:
 
     @property
     def suffix(self) -> str:
-        """How intrinsics on this vector are called."""
+        """Suffix of intrinsics on this vector type."""
         return f"v{self.lanes}f{self.bits}"
 
     def round(self, value: float) -> float:

@@ -138,9 +138,9 @@ def _run_loops(
     for body, bases, around in program.iterations:
         reads = [np.broadcast_to(spaces[p.space][p.array][p.at(bases, around)], batch) for p in body.reads]
         given = np.stack(reads, axis=-1) if reads else np.empty((*batch, 0), kind)
-        (found,) = evaluate(body.program, [given], kind.name)
+        (results,) = evaluate(body.program, [given], kind.name)
         for element, place in enumerate(body.writes):
-            spaces[place.space][place.array][place.at(bases, around)] = found[..., element]
+            spaces[place.space][place.array][place.at(bases, around)] = results[..., element]
     for output, places in zip(outputs, program.results, strict=False):
         output[:] = np.concatenate([cells, np.zeros((1, *batch), kind)])[places]
     return [
@@ -152,20 +152,20 @@ def _run_loops(
 def _run_over_time(program: Program, arrays: Sequence[np.ndarray], dtype: str) -> list[np.ndarray]:
     """Outputs of shape ``batch + (records,) + core``, without records where the last alone is kept: the meaning of a
     loop over time."""
-    given = [np.asarray(values) for values in arrays]
+    inputs = [np.asarray(values) for values in arrays]
     step, becomes = replace(program, carried=()), dict(program.carried)
-    records, repeats = program.times([x.shape for x in given])
+    records, repeats = program.times([x.shape for x in inputs])
     leads = (len(array.axes) + len(array.shape) for array in program.inputs)
-    batch = np.broadcast_shapes(*(x.shape[: x.ndim - lead] for x, lead in zip(given, leads, strict=True)))
+    batch = np.broadcast_shapes(*(x.shape[: x.ndim - lead] for x, lead in zip(inputs, leads, strict=True)))
     kept = [np.empty((*batch, records, *array.shape), dtype=dtype) for array in program.outputs]
     for record in range(records):
         for run in range(repeats):
-            both = zip(program.inputs, given, strict=True)
+            both = zip(program.inputs, inputs, strict=True)
             now = [x[_leading(len(array.shape), record, run)] if array.axes else x for array, x in both]
             for k, x in enumerate(evaluate(step, now, dtype)):
-                given[becomes[k]] = x
+                inputs[becomes[k]] = x
         for k, (array, states) in enumerate(zip(program.outputs, kept, strict=True)):
-            states[_leading(len(array.shape), record)] = given[becomes[k]]
+            states[_leading(len(array.shape), record)] = inputs[becomes[k]]
     both = zip(program.outputs, kept, strict=True)
     return [x if array.axes else x[_leading(len(array.shape), -1)] for array, x in both]
 
@@ -226,29 +226,29 @@ def _straight_source(program: Program, parameters: Sequence[str], real: str) -> 
 def _looped_source(program: Program, parameters: Sequence[str], real: str) -> list[str]:
     """Loops over the iterations, arrays flat with the batch last."""
     flat = [f"flat_{array.name}" for array in program.inputs]
-    given = {INPUT: flat, OUTPUT: [f"flat_out_{array.name}" for array in program.outputs]}
-    given |= {CELL: ["cells"], NUMBER: ["numbers"]}
+    names_of_space = {INPUT: flat, OUTPUT: [f"flat_out_{array.name}" for array in program.outputs]}
+    names_of_space |= {CELL: ["cells"], NUMBER: ["numbers"]}
 
     def at(place: Place) -> str:
         base = "" if place.base is None else f"at[{place.base}] + "
         outer = "" if place.outer is None else f"around[{place.outer}] + "
-        return f"{given[place.space][place.array]}[{base}{outer}{place.offset}]"
+        return f"{names_of_space[place.space][place.array]}[{base}{outer}{place.offset}]"
 
     def bodies(loop: For, indent: str) -> list[str]:
         lines = []
         for k, body in enumerate(loop.bodies):
             lines.append(f"{indent}{'if' if k == 0 else 'elif'} body == {k}:")
             read = partial(_read_at, [at(place) for place in body.reads])
-            own, names = _assignments(body.program, read, real, f"{indent}    ")
+            assignments, names = _assignments(body.program, read, real, f"{indent}    ")
             results = zip(body.writes, body.program.results[0], strict=True)
-            lines += [*own, *(f"{indent}    {at(place)} = {names[node]}" for place, node in results)]
+            lines += [*assignments, *(f"{indent}    {at(place)} = {names[node]}" for place, node in results)]
         return lines
 
     lines = [f"    numbers = np.array({program.numbers.tolist()}, dtype={real})"]
     for name, parameter, array in zip(flat, parameters, program.inputs, strict=True):
         spread = f"np.broadcast_to({parameter}, batch + {array.shape}).reshape(*batch, {array.size})"
         lines.append(f"    {name} = np.moveaxis({spread}, -1, 0)")
-    sizes = zip(given[OUTPUT], (array.size for array in program.outputs), strict=True)
+    sizes = zip(names_of_space[OUTPUT], (array.size for array in program.outputs), strict=True)
     for name, size in (*sizes, ("cells", program.cells)):
         made = "zeros" if program.sparse else "empty"
         lines.append(f"    {name} = np.{made}(({size}, *batch), dtype={real})")
@@ -268,9 +268,9 @@ def _looped_source(program: Program, parameters: Sequence[str], real: str) -> li
             "            body, at, row = rows[row]",
             *bodies(rows, "            "),
         ]
-    for name, places in zip(given[OUTPUT], program.results, strict=False):
+    for name, places in zip(names_of_space[OUTPUT], program.results, strict=False):
         lines.append(f"    {name} = np.concatenate([cells, np.zeros((1, *batch), dtype={real})])[{places.tolist()}]")
-    for name, array in zip(given[OUTPUT], program.outputs, strict=True):
+    for name, array in zip(names_of_space[OUTPUT], program.outputs, strict=True):
         lines.append(f"    out_{array.name} = np.moveaxis({name}, 0, -1).reshape(batch + {array.shape})")
     return lines
 

@@ -51,5 +51,7 @@ class Target:
 
     def understood(self, program: Program) -> Program:
         """The program as the target takes it."""
+        if self.loops and self.loops_of_lists:
+            return program
         indexed = program.constants_in_code and not program.has_fixed_places
-        return program if self.loops and (self.loops_of_lists or not indexed) else unroll(program)
+        return unroll(program) if indexed or not self.loops else program

@@ -1,4 +1,4 @@
-"""When values are loaded and stored: registers assigned to the values of straight-line code, before LLVM does it.
+"""Register assignment for straight-line code before LLVM: when values are loaded and stored.
 
 LLVM takes what it has loaded for a value like any other: where registers run out it stores that a second time.  In code
 without branches it is known when each value is needed next, and giving up the one whose next use is farthest away takes
@@ -44,7 +44,7 @@ class Memory(Protocol):
 
 
 def registers(features: str) -> int:
-    """How many values a machine with these features keeps in vector registers."""
+    """Number of vector registers available for values on a machine with these features."""
     many = any(feature in features for feature in ("+avx512vl", "+neon", "+vsx"))
     return (32 if many else 16) - SPARE
 
@@ -67,7 +67,7 @@ def assigned(
 
 
 class _Assignment:
-    """Which values are in registers, and where in memory the others are.
+    """State of the assignment: values in registers, and memory slots of the others.
 
     uses       for every value the positions where it is needed, the next one last; ``next_use`` is that
     held       those in registers

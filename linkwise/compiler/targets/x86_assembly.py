@@ -41,7 +41,7 @@ KNOWN = {*_TWO_OPERANDS, *_FUSED, ops.NEG, ops.SQRT}
 
 
 def available(features: str, vector: VectorType) -> bool:
-    """Whether code can be written so for a machine, with vectors that fill its registers."""
+    """Whether assembly can be written for this machine and full-width vectors."""
     return sys.platform == "linux" and vector.bytes == 64 and all(feature in features for feature in NEEDED)
 
 
@@ -64,10 +64,10 @@ def _apart(nodes: Sequence[Node]) -> list[Node]:
     while len(order) < len(nodes):
         window += itertools.islice(following, LOOKED_AT - len(window))
         chosen, start = 0, math.inf
-        for place, node in enumerate(window):
+        for position, node in enumerate(window):
             needed = max([there.get(arg, 0.0) for arg in node.args])
             if needed < start:
-                chosen, start = place, needed
+                chosen, start = position, needed
                 if needed <= time:
                     break
         node = window.pop(chosen)
@@ -93,8 +93,7 @@ def cuts_around_others(nodes: Sequence[Node]) -> set[int]:
 
 
 def function(name: str, actions: Sequence[Action], vector: VectorType) -> str | None:
-    """LLVM text of ``void @name(ptr scratch, ptr ahead)`` in assembly; None where an operation has no instruction of
-    its own."""
+    """LLVM text of ``void @name(ptr scratch, ptr ahead)`` in assembly; None if an operation has no instruction."""
     if not all(node is not None and node.op in KNOWN for kind, node, _ in actions if kind == COMPUTE):
         return None
     lines = _Writer(name, vector).written(actions)
@@ -203,8 +202,8 @@ class _Writer:
 
     def _constant(self, value: float) -> str:
         """A number in memory that is spread over the lanes."""
-        format, whole = ("<d", "<Q") if self.vector.bits == 64 else ("<f", "<I")
-        bits = hex(struct.unpack(whole, struct.pack(format, self.vector.round(value)))[0])
+        format, integer_format = ("<d", "<Q") if self.vector.bits == 64 else ("<f", "<I")
+        bits = hex(struct.unpack(integer_format, struct.pack(format, self.vector.round(value)))[0])
         number = self.constants.setdefault(bits, len(self.constants))
         return f"{(number - NEAR) * self.vector.bits // 8}({CONSTANTS}){{1to{self.vector.lanes}}}"
 

@@ -11,7 +11,7 @@ straight-line code that needs their results, and so on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,16 +92,19 @@ class LoopTracer:
             groups.setdefault(() if alike else constants, []).append(number)
         many = [members for members in groups.values() if len(members) >= FEWEST]
         self._builder.loops = None  # within one, functions are done list by list
-        saved = sum((len(members) - 1) * self._operations(functions, [items[k] for k in members]) for members in many)
-        pays = bool(many) and self._pay(saved)
+        pays = self._pays(functions, [[items[k] for k in members] for members in many])
         found: list[list[Any]] = [[] for _ in items]
         for members in groups.values():
             lists = [items[k] for k in members]
             if pays and members in many:
-                zeros = _zeros(lists, functions) if alike else None
+                filled = _filled(lists)
                 for function in functions:
-                    lists = self._repeated(function, lists)
-                lists = lists if zeros is None else _with_zeros(lists, zeros)
+                    lists, filled = self._repeated(function, lists, filled)
+                if alike:
+                    lists = [
+                        [x if mask >> k & 1 else 0.0 for x, mask in zip(values, filled, strict=True)]
+                        for k, values in enumerate(lists)
+                    ]
             else:
                 lists = [applied(functions, item) for item in lists]
             for k, values in zip(members, lists, strict=True):
@@ -109,18 +112,23 @@ class LoopTracer:
         self._builder.loops = self
         return found
 
-    def _operations(self, functions: Sequence[Function], items: Sequence[list[Any]]) -> int:
-        """Of the functions, for one list."""
-        total, given = 0, self._parameters(items)
-        for function in functions:
-            results = function(given)
-            total += len(self._varying(x.node for x in results if isinstance(x, Symbol)))
-            unknown = [isinstance(x, Symbol) and self._is_varying(x.node) for x in results]
-            given = [
-                self._parameter(k) if is_unknown else x
-                for k, (x, is_unknown) in enumerate(zip(results, unknown, strict=True))
-            ]
-        return total
+    def _pays(self, functions: Sequence[Function], groups: Sequence[Sequence[list[Any]]]) -> bool:
+        """Whether loops over the lists of each group save enough operations: counted function by function, until it is
+        clear."""
+        assert self._pay is not None
+        saved = 0
+        for items in groups:
+            given = self._parameters(items)
+            for function in functions:
+                results = function(given)
+                saved += (len(items) - 1) * len(self._varying(x.node for x in results if isinstance(x, Symbol)))
+                if self._pay(saved):
+                    return True
+                given = [
+                    self._parameter(k) if isinstance(x, Symbol) and self._is_varying(x.node) else x
+                    for k, x in enumerate(results)
+                ]
+        return False
 
     def _parameters(self, items: Sequence[list[Any]]) -> list[Any]:
         """What all lists have in common, and parameters in place of what differs."""
@@ -132,12 +140,15 @@ class LoopTracer:
     def _parameter(self, k: int) -> Symbol:
         return Symbol(self._builder.input(PARAMETERS, k), self._builder)
 
-    def _repeated(self, function: Function, items: list[list[Any]]) -> list[list[Any]]:
-        """A function of all items, by a loop.  What it leaves as it is, stays what it was."""
+    def _repeated(
+        self, function: Function, items: list[list[Any]], filled: Sequence[int]
+    ) -> tuple[list[list[Any]], list[int]]:
+        """A function of all items, by a loop, and which of their results are ``filled``, as ``_filled`` says.  What the
+        function leaves as it is, stays what it was."""
         given = self._parameters(items)
         results = function(given)
         places = {self._node(x): k for k, x in enumerate(given) if _is_leaf(self._node(x), PARAMETERS)}
-        nodes = [x.node for x in results if isinstance(x, Symbol)]
+        nodes = [self._node(x) for x in results]
         once = dict.fromkeys(node for node in nodes if self._is_varying(node) and node not in places)
         varying = self._varying(once)
         used = {node: k for node, k in places.items() if node in varying}
@@ -153,8 +164,9 @@ class LoopTracer:
             for node in once:
                 known[node] = Symbol(self._builder.input(RESULTS, leaf), self._builder)
                 leaf += 1
-            found.append([known.get(x.node, x) if isinstance(x, Symbol) else x for x in results])
-        return found
+            found.append([known.get(node, x) for node, x in zip(nodes, results, strict=True)])
+        masks = _propagated(varying, {node: filled[k] for node, k in places.items()})
+        return found, [masks[node] if node in masks else 0 if is_zero(node) else -1 for node in nodes]
 
     def folded(
         self, start: Sequence[Any], rows: np.ndarray, step: Callable[[list[Any], list[Any]], list[Any]]
@@ -200,35 +212,26 @@ class LoopTracer:
         return found
 
 
-class _Unknown:
-    """A number of which nothing is known: all that is made of it is as unknown, but for zero times it."""
-
-    def _made(self, *_: Any) -> _Unknown:
-        return self
-
-    def _times(self, other: Any) -> Any:
-        return 0.0 if isinstance(other, (int, float)) and other == 0.0 else self
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __neg__ = __truediv__ = _made
-    __mul__ = __rmul__ = __rtruediv__ = _times
+def _filled(items: Sequence[list[Any]]) -> list[int]:
+    """For every element of the items, those in which it is no constant zero: bit k is that of item k.  Items that are
+    alike but for their constants have zeros of their own, which a loop for all of them does not see."""
+    columns = zip(*items, strict=True)
+    return [sum(1 << k for k, x in enumerate(column) if isinstance(x, Symbol) or x != 0.0) for column in columns]
 
 
-def _zeros(items: Sequence[list[Any]], functions: Sequence[Function]) -> list[list[bool]] | None:
-    """Which results of each item are zero whatever the numbers are; None where functions do more than arithmetic.
-    Lists that are alike but for their constants have zeros of their own, which a loop for all of them cannot see."""
-    unknown = _Unknown()
-    try:
-        found = [applied(functions, [unknown if isinstance(x, Symbol) else x for x in item]) for item in items]
-    except (TypeError, AttributeError):
-        return None
-    return [[isinstance(x, (int, float)) and x == 0.0 for x in results] for results in found]
-
-
-def _with_zeros(lists: list[list[Any]], zeros: list[list[bool]]) -> list[list[Any]]:
-    return [
-        [0.0 if is_none else x for x, is_none in zip(values, own, strict=True)]
-        for values, own in zip(lists, zeros, strict=True)
-    ]
+def _propagated(varying: Iterable[Node], filled: Mapping[Node, int]) -> dict[Node, int]:
+    """``_filled`` of values that depend on parameters, from that of the parameters."""
+    found = dict(filled)
+    for node in sorted(varying, key=lambda node: node.index):
+        if node not in found:
+            first, *others = [found.get(arg, 0 if is_zero(arg) else -1) for arg in node.args]
+            if node.op is ops.MUL:
+                found[node] = first & others[0]
+            elif node.op in (ops.ADD, ops.SUB):
+                found[node] = first | others[0]
+            else:
+                found[node] = first if node.op in (ops.NEG, ops.DIV, ops.SQRT, ops.SIN) else -1
+    return found
 
 
 def _operands_first(nodes: Iterable[Node], done: dict[Node, Any]) -> Iterable[Node]:
@@ -415,17 +418,18 @@ class _Assembly:
             self.cells[node] = self._own_cell(node)
         return self.cells[node]
 
-    def _known_before(self, level: int) -> dict[Node, Place]:
+    def _known_before(self, level: int) -> Callable[[Node], Place | None]:
         """Where values are read that code of a level does not compute: inputs, and what lower levels have kept."""
-        found = {}
-        for node, at in self.levels.items():
-            if _is_leaf(node, RESULTS):
-                found[node] = Place(CELL, 0, None, self.leaf_cells[node.value[1]])
-            elif node.op is ops.INPUT:
-                found[node] = Place(INPUT, node.value[0], None, node.value[1])
-            elif at < level and node in self.cells and node.op is not ops.CONST:
-                found[node] = Place(CELL, 0, None, self.cells[node])
-        return found
+
+        def place(node: Node) -> Place | None:
+            if node.op is ops.INPUT:
+                if _is_leaf(node, RESULTS):
+                    return Place(CELL, 0, None, self.leaf_cells[node.value[1]])
+                return None if _is_leaf(node, PARAMETERS) else Place(INPUT, node.value[0], None, node.value[1])
+            cell = self.cells.get(node) if node.args else None
+            return None if cell is None or self.levels[node] >= level else Place(CELL, 0, None, cell)
+
+        return place
 
     # -- what is computed -------------------------------------------------------------------------------
 
@@ -450,9 +454,10 @@ class _Assembly:
 
     def _loop(self, loop: TracedLoop) -> For:
         layout = self.layouts[loop]
-        leaves = self._known_before(self.loop_levels[loop] + 1)
-        leaves |= {node: layout.places[node] for node in loop.parameters}
-        body = body_between(loop.results, layout.writes, leaves, "repeated")
+        known = self._known_before(self.loop_levels[loop] + 1)
+        body = body_between(
+            loop.results, layout.writes, lambda node: layout.places.get(node) or known(node), "repeated"
+        )
         label = next((node.section for node in body.program.nodes if node.section), "each of many lists")
         bases = np.column_stack(layout.columns).astype(np.int32)
         return For(label, (body,), np.zeros(len(bases), np.int32), bases)

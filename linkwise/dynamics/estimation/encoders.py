@@ -149,7 +149,7 @@ def _smoothed(t: Float64Array, density: Float64Array, filtered: _Filtered) -> tu
 
 
 def _liveliest(t: Float64Array, q: Float64Array, deviation: Float64Array) -> Float64Array:
-    """The density of each coordinate that makes its measurements most likely: the best of a grid, refined."""
+    """The jerk density of each coordinate with the largest likelihood: the best of a grid, refined."""
 
     def likelihood(logarithm: Float64Array) -> Float64Array:
         return _filtered(t, q, deviation, 10.0**logarithm).log_likelihood

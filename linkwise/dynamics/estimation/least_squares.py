@@ -309,7 +309,7 @@ class _States:
         return inverse, both[:, :m], both[:, m:], logarithm
 
     def _require_consistent(self, left: Float64Array, miss: Float64Array) -> None:
-        """Exact accelerations are those of a motion that the constraints allow."""
+        """Raise if exact accelerations violate the constraints."""
         most = np.abs(self.a).max(axis=-1, initial=0.0) + np.abs(miss).max(axis=-1, initial=0.0)
         off = np.abs(left).max(axis=-1, initial=0.0)
         if np.any(off > np.sqrt(LOOPS.acceleration) * np.maximum(most, np.finfo(float).tiny)):
@@ -328,9 +328,9 @@ class _States:
             measured = np.flatnonzero(np.isfinite(self.noise.forces[0]))
             moved = np.zeros(mech.nv)
             moved[measured] = np.abs(null[: len(measured)])
-        place = int(np.argmax(moved))
+        worst = int(np.argmax(moved))
         raise MechanismError(
-            f"joint coordinate {mech.v_names[place]!r} of mechanism {mech.name!r}: either nothing tells its "
+            f"joint coordinate {mech.v_names[worst]!r} of mechanism {mech.name!r}: either nothing tells its "
             "acceleration (neither constraints nor measurements do), or forces and accelerations are measured without "
             "noise and nothing else is uncertain; give Noise finite numbers, and positive ones where measurements may "
             "disagree"
@@ -343,7 +343,7 @@ def _diagonal(rows: Float64Array, covariance: Float64Array) -> Float64Array:
 
 
 def _innovations(weights: Float64Array, gradient: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """(B, n) each: deviations of joint forces from what those after them let expect, and their variances.
+    """(B, n) each: deviations of joint forces from their prediction by the later ones, and their variances.
 
     ``weights`` is the inverse covariance of all joint forces given everything else, ``gradient`` what it makes of their
     deviations.  Its elimination from the first on leaves the inverse covariance of the others alone."""

@@ -1,4 +1,4 @@
-"""How noisy measurements are, and how large wrenches that nobody measures may be: standard deviations."""
+"""Standard deviations of measurements and of unmeasured wrenches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..states import Argument, Float64Array, real_numbers
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of what is measured, and of wrenches that act on links.
+    """Standard deviations of measurements, and of wrenches that act on links.
 
     acceleration        of measured joint accelerations: a number, (..., nv), or a dictionary by joint; 0 where they are
                         exact, infinity (which joints have that a dictionary does not name) where they are not measured
@@ -69,38 +69,38 @@ def certainty_and_spread(deviation: Float64Array) -> Float64Array:
     )
 
 
-def _joint_deviations(mech: Mechanism, what: str, value: Any) -> Float64Array:
+def _joint_deviations(mech: Mechanism, label: str, value: Any) -> Float64Array:
     if isinstance(value, Mapping):
-        deviations = rates_by_joint(mech, what, value, np.inf)
+        deviations = rates_by_joint(mech, label, value, np.inf)
     else:
-        deviations = real_numbers(what, value)
-        deviations = Argument(what, ("nv",)).array(
+        deviations = real_numbers(label, value)
+        deviations = Argument(label, ("nv",)).array(
             mech, deviations if deviations.ndim else np.full(mech.nv, float(deviations))
         )
-    return _not_negative(what, deviations)
+    return _not_negative(label, deviations)
 
 
-def _link_deviations(mech: Mechanism, what: str, value: Any, otherwise: float) -> Float64Array:
+def _link_deviations(mech: Mechanism, label: str, value: Any, otherwise: float) -> Float64Array:
     if isinstance(value, Mapping):
         array = np.full((mech.n_links, 6), otherwise)
         for link, deviations in value.items():
-            row = real_numbers(f"{what} of {link!r}", deviations)
+            row = real_numbers(f"{label} of {link!r}", deviations)
             if row.shape not in ((), (6,)):
-                raise MechanismError(f"{what} of {link!r} is a number or six, got shape {row.shape}")
+                raise MechanismError(f"{label} of {link!r} is a number or six, got shape {row.shape}")
             array[mech.parameters.link_index(link)] = row
     else:
-        array = real_numbers(what, value)
+        array = real_numbers(label, value)
         if array.shape[-2:] != (mech.n_links, 6):
             raise MechanismError(
-                f"{what} has shape {array.shape}, expected a dictionary from link to six numbers, or (..., "
+                f"{label} has shape {array.shape}, expected a dictionary from link to six numbers, or (..., "
                 f"{mech.n_links}, 6) for mechanism {mech.name!r}"
             )
-    return _not_negative(what, array)
+    return _not_negative(label, array)
 
 
-def _not_negative(what: str, deviations: Float64Array) -> Float64Array:
+def _not_negative(label: str, deviations: Float64Array) -> Float64Array:
     if not (deviations >= 0.0).all():
         raise MechanismError(
-            f"{what} has entries that are no standard deviations (negative or not a number): {deviations}"
+            f"{label} has entries that are no standard deviations (negative or not a number): {deviations}"
         )
     return deviations

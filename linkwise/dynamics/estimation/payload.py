@@ -1,4 +1,4 @@
-"""A payload from noisy motions and joint forces: its mass, centre of mass and inertia, with error bars."""
+"""Payload identification from noisy motions and joint forces: mass, centre of mass and inertia, with error bars."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def estimate_payload(
 
 
 class _Fit(NamedTuple):
-    """What measurements at all states say of a mechanism with a payload.
+    """Least-squares terms of the measurements at all states, for a mechanism with a payload.
 
     weighted   (n, nv, k): columns of joint forces times the inverse of the covariance of these
     residuals  (n, nv): measured joint forces less those that are needed, times the same
@@ -228,7 +228,7 @@ class _WholeWeighting(_Weighting):
         self.active = active
 
     def _require_accelerations(self) -> None:
-        """Constraints determine some: ``least_squares`` says what is missing."""
+        """Raise if constraints determine accelerations that are not given."""
 
     def fitted(
         self, held: Mechanism, q: Float64Array, v: Float64Array, a: Float64Array, tau: Any, columns: Any = None
@@ -262,7 +262,7 @@ def _holding(
 
 
 def _moved_parameters(frame: Frame) -> Float64Array:
-    """(10, 10): parameters in a frame made those in that of the link it is welded to.
+    """(10, 10): maps inertial parameters in a welded frame to its link's frame.
 
     In the form [[integral of r r*, of r], [of r*, mass]] the pose multiplies them from both sides.
     """
@@ -284,20 +284,20 @@ def _columns(parameters: Sequence[str]) -> list[int]:
     """Places of the parameters among the ten."""
     if isinstance(parameters, str):
         parameters = (parameters,)
-    places = sorted({NAMES.index(one_of("parameter of a payload", name, NAMES)) for name in parameters})
-    if not places or places[0] != 0:
+    indices = sorted({NAMES.index(one_of("parameter of a payload", name, NAMES)) for name in parameters})
+    if not indices or indices[0] != 0:
         raise MechanismError("the parameters of a payload begin with its mass, 'm'")
-    return places
+    return indices
 
 
-def _ten(numbers: Float64Array, places: list[int]) -> tuple[Float64Array, Float64Array]:
-    """The ten parameters of a payload, and their derivatives by those that are estimated."""
+def _ten(numbers: Float64Array, indices: list[int]) -> tuple[Float64Array, Float64Array]:
+    """The ten parameters of a payload, and their derivatives by the estimated ones."""
     ten = np.zeros(PER_LINK)
-    ten[places] = numbers
-    if places[-1] >= len(POINT):
-        return ten, np.eye(PER_LINK)[:, places]
+    ten[indices] = numbers
+    if indices[-1] >= len(POINT):
+        return ten, np.eye(PER_LINK)[:, indices]
     all_ten, slopes = _point(ten[: len(POINT)])
-    return all_ten, slopes[:, places]
+    return all_ten, slopes[:, indices]
 
 
 def _point(four: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -328,5 +328,5 @@ def _scaled(information: Float64Array) -> Float64Array:
 
 def _untold(link: str, names: Sequence[str], direction: Float64Array) -> str:
     share = ", ".join(name for name, x in zip(names, direction, strict=True) if abs(x) > 0.1)
-    what = f"the measured joint forces do not tell {share} of a payload of {link!r} apart"
-    return f"{what}: move more joints, or more, or leave one out of the parameters"
+    label = f"the measured joint forces do not tell {share} of a payload of {link!r} apart"
+    return f"{label}: move more joints, or more, or leave one out of the parameters"

@@ -174,11 +174,11 @@ class _Measured:
 
     @property
     def as_a_whole(self) -> bool:
-        """Whether joints depend on each other in loops or by mimicking, so that no sweep takes them one by one."""
+        """Whether loops or mimic joints couple joints, so that each state is solved as one system."""
         return bool(self.mech.loops or self.mech.coordinates.mimic_joints)
 
     def solution(self) -> Solution:
-        """Of all states, one after the other."""
+        """The solution of all states, one after the other."""
         mech = self.mech
         sensors = self.noise.of_link_accelerations(mech)
         noise = Deviations(
@@ -201,7 +201,7 @@ class _Measured:
         )
 
     def _each(self, array: Float64Array, axes: int) -> Float64Array:
-        """(B, ...): an array of all states, which has so many axes in one of them."""
+        """(B, ...): an array broadcast to all states; ``axes`` is its number of core axes."""
         core = array.shape[array.ndim - axes :]
         return np.broadcast_to(array, (*self.batch, *core)).reshape(-1, *core)
 
@@ -292,7 +292,7 @@ def _heeded(mech: Mechanism, name: str, field: str, measured: Any, deviation: Fl
 def _sensed(
     mech: Mechanism, q: Float64Array, v: Float64Array, a: Float64Array, noise: Noise, measured: Any
 ) -> tuple[Float64Array, Float64Array] | None:
-    """Measured link accelerations less those of the measured joint accelerations, and their inverse variances."""
+    """Measured link accelerations minus those due to the measured joint accelerations, and their inverse variances."""
     deviation = noise.of_link_accelerations(mech)
     if (deviation is None) != (measured is None):
         raise MechanismError("link_accelerations go with Noise.link_acceleration: give both, or neither")

@@ -1,1 +1,1 @@
-"""Public names of version 0.1 that have moved; each says where to when it is used."""
+"""Deprecated public names of version 0.1; using one names its replacement."""

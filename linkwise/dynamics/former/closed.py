@@ -83,8 +83,8 @@ _BY_OTHER_ARGUMENTS: dict[str, Callable[..., Any]] = {
 
 def function_named(name: str) -> Any:
     """The value of ``linkwise.closed.NAME``, without a warning; None of other names."""
-    place = MOVED.get(f"closed.{name}")
-    return _BY_OTHER_ARGUMENTS.get(name) or (attrgetter(place)(linkwise) if place else None)
+    address = MOVED.get(f"closed.{name}")
+    return _BY_OTHER_ARGUMENTS.get(name) or (attrgetter(address)(linkwise) if address else None)
 
 
 def __getattr__(name: str) -> Any:

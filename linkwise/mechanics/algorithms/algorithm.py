@@ -274,9 +274,14 @@ class Algorithm:
     def of(self, mechanism: Mechanism) -> Algorithm:
         """The algorithm that gives this result of a mechanism: where constraints hold, the one ``within_constraints``,
         if there is one."""
-        registered = ALGORITHMS.get(self.name) is self  # not one of a caller that has the same name
-        other = (registered and WITHIN_CONSTRAINTS.get(self.name)) or ALGORITHMS.get(self.requires.constrained)
-        return replace(other, name=self.name) if other and mechanism.loops else self
+        if not mechanism.loops:
+            return self
+        given = self.given_ports
+        name = self.name.removesuffix("".join(f"_with_{port}" for port in given))
+        plain = replace(self, name=name, inputs=tuple(x for x in self.inputs if x not in given))
+        registered = plain == ALGORITHMS.get(name)  # not one of a caller that has the same name
+        other = (registered and WITHIN_CONSTRAINTS.get(name)) or ALGORITHMS.get(self.requires.constrained)
+        return replace(other.with_ports(*given), name=self.name) if other else self
 
     def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
         """The result on a tree, for arrays of scalars."""

@@ -10,6 +10,7 @@ from importlib import import_module
 from itertools import combinations
 from pkgutil import iter_modules
 
+from ..registered import REGISTERED
 from . import integration
 from .algorithm import (
     ALGORITHMS,
@@ -80,6 +81,7 @@ def register_integrator(name: str, method: integration.Method) -> None:
     if name in integration.METHODS:
         raise ValueError(f"method {name!r} is known already; known: {', '.join(integration.METHODS)}")
     integration.METHODS[name] = method
+    REGISTERED["method", name] = method
     integration.register_steps(name, method)
     register_constrained_steps(name, method)
     register_step_derivatives(name, method)

@@ -144,11 +144,11 @@ def _composite_rates(at: Configuration, moving: Sequence) -> tuple[list[RigidIne
     return rates, total
 
 
-def _moved(force: Force, pose: Pose, place: Vector3) -> Force:
+def _moved(force: Force, pose: Pose, point: Vector3) -> Force:
     """A force or momentum in a link's internal frame, in world axes about ``place``."""
     rotation, position = pose
     linear = rotation @ force.force
-    return Force(rotation @ force.moment + (position - place).cross(linear), linear)
+    return Force(rotation @ force.moment + (position - point).cross(linear), linear)
 
 
 def _matrix(tree: Tree, columns: Sequence[Force]) -> Matrix:

@@ -14,15 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
-from ...mechanism import Coupling, MechanismError
+from ...mechanism import Coupling, Mechanism, MechanismError
+from ..links.constraint_units import ConstraintUnits, scaled
 from ..links.factor import Elimination, Factor
-from ..links.loop_elimination import Fronts
+from ..links.loop_elimination import BIAS, Fronts, Row
+from ..recursions.held_cluster import HeldMass
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, transposed
 from .algorithm import SOLVES_CONSTRAINED, algorithm
-from .closed_dynamics import CLOSED, CLUSTERS, unless_open, unless_opening
-from .dynamics import inverse_dynamics
+from .closed_dynamics import CLOSED, CLUSTERS, unless_faster, unless_open, unless_opening
+from .contact_dynamics import made_orthogonal
+from .dynamics import inverse_dynamics, mass_matrix
 from .dynamics_derivatives import inverse_dynamics_derivatives
 from .independent_coordinates import (
     Inverse,
@@ -56,15 +60,19 @@ HUGE = 1e36  # what is larger, as the square of an acceleration, counts as not f
     ("d_q", "d_v", "d_tau", "reliability", "consistency"),
     options=("fronts",),
     reason=CLUSTERS,
-    ports=("wrenches",),
+    ports=("active", "wrenches"),
     requires=SOLVES_CONSTRAINED,
 )
 def closed_forward_dynamics_derivatives(
-    tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Matrix, Scalar, Scalar]:
     """Three of (nv, nv): derivatives of accelerations by steps of q and changes of v, projected onto the states that
     loops allow (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and the same if the state is
-    consistent with the loops, else less."""
+    consistent with the loops, else less.  With ``active`` only those loops hold whose number in it is 1."""
+    if active is not None:
+        held = HeldNeighbourhood(tree, q, v, tau, wrenches, active, fronts.units)
+        by_q, by_v, by_tau = (transposed(part) for part in held.accelerations)
+        return by_q, by_v, by_tau, held.reliability, held.consistency
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
     return *_Projection(near).of(near.accelerations), near.by_tau, near.reliability, near.consistency
 
@@ -91,15 +99,21 @@ def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
     ("a", "multipliers", "d_state", "d_a", "d_multipliers", "reliability", "consistency"),
     options=("fronts",),
     reason=CLUSTERS,
-    ports=("wrenches",),
+    ports=("active", "wrenches"),
     requires=SOLVES_CONSTRAINED,
 )
 def closed_motion_derivatives(
-    tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
+    tree: Tree, q, v, tau, wrenches=None, active=None, *, fronts: Fronts
 ) -> tuple[Vector, Vector, Matrix, Matrix, Matrix, Scalar, Scalar]:
     """Of independent constraints: accelerations (nv,) and multipliers (m,); and what steps of q, changes of v and of
     tau, (3 nv) of each, change: the state, steps of q and changes of v as ``_Projection`` has them (2 nv, 3 nv),
     accelerations (nv, 3 nv), and multipliers (m, 3 nv); reliability and consistency."""
+    if active is not None:
+        held = HeldNeighbourhood(tree, q, v, tau, wrenches, active, fronts.units)
+        found = (
+            transposed([x for part in parts for x in part]) for parts in (held.accelerations, held.multiplier_changes)
+        )
+        return held.acceleration, held.multipliers, held.state_changes, *found, held.reliability, held.consistency
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
     projection, by_tau = _Projection(near), near.by_tau
     still: Matrix = [[0.0] * len(near.v) for _ in near.v]
@@ -280,26 +294,16 @@ class Neighbourhood:
         self.multipliers = self._multipliers(missing)
 
     def _vary(self, wrenches) -> None:
-        by_q, by_v, _ = inverse_dynamics_derivatives(self.tree, self.q, self.v, self.acceleration, wrenches)
-        self.loops = []
-        for loop in self.tree.mechanism.loops:
-            if isinstance(loop, Coupling) and not loop.ratios_change:  # it is linear
-                continue
-            around = loop_changes(self.tree, loop, self.q, self.v, self.acceleration, self.multipliers)
-            self.loops.append(around)
-            for c, row in zip(around.coordinates, around.forces, strict=True):
-                for k, x in zip(around.coordinates, row, strict=True):
-                    by_q[c][k] = by_q[c][k] + x
-        self.by_q, self.by_v = by_q, by_v
-        by_q, by_v = product(self.columns, by_q), product(self.columns, by_v)
+        self.near = Changes(self.tree, self.q, self.v, self.acceleration, self.multipliers, self.rows, wrenches)
+        self.by_q, self.by_v = self.near.by_q, self.near.by_v
+        by_q, by_v = product(self.columns, self.by_q), product(self.columns, self.by_v)
 
         self.changes, self.bent, self.turned = [], [], []
         for column in self.columns:
             turned = times(self.turning, column)
-            change = [-x for x in self._closing(self._constraint_change("velocity", column))]
-            bending = zip(self._constraint_change("acceleration", column), self._bias_rate(change), strict=True)
+            change = [-x for x in self._closing(self.near.of_constraints("velocity", column))]
             self.changes.append(change)
-            self.bent.append(self._closing([x + y for x, y in bending]))
+            self.bent.append(self._closing(self.near.of_accelerations(column, change)))
             self.turned.append(self._closing([row.times(turned) for row in self.rows]))
         self.answers = []
         for column, change, back in zip(self.columns, self.changes, self.bent, strict=True):
@@ -312,7 +316,36 @@ class Neighbourhood:
                 self.factor.solve([dot(m, back) - dot(f, column) for f, m in zip(by_v, self.inertia, strict=True)])
             )
 
-    def _constraint_change(self, what: str, step: Vector) -> Vector:
+
+class Changes:
+    """What changes near a state with velocity v, acceleration a and multipliers.
+
+    by_q, by_v   (nv, nv): of M a + h + G* lambda along q, a and lambda as they are, and by v
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        a: Sequence[Scalar],
+        multipliers: Sequence[Scalar],
+        rows: Sequence[Row],
+        wrenches: Any,
+    ):
+        self.rows, self.turning = rows, step_rate_jacobian(tree, v)
+        self.by_q, self.by_v, _ = inverse_dynamics_derivatives(tree, q, v, a, wrenches)
+        self.loops = []
+        for loop in tree.mechanism.loops:
+            if isinstance(loop, Coupling) and not loop.ratios_change:  # it is linear
+                continue
+            around = loop_changes(tree, loop, q, v, a, multipliers)
+            self.loops.append(around)
+            for c, row in zip(around.coordinates, around.forces, strict=True):
+                for k, x in zip(around.coordinates, row, strict=True):
+                    self.by_q[c][k] = self.by_q[c][k] + x
+
+    def of_constraints(self, what: str, step: Vector) -> Vector:
         """The change along a step of the constraints' velocities G v or accelerations G a + dG/dt v."""
         rates: Vector = [0.0] * len(self.rows)
         for loop in self.loops:
@@ -320,11 +353,109 @@ class Neighbourhood:
             rates[loop.rows] = [dot(row, local_step) for row in getattr(loop, what)]
         return rates
 
-    def _bias_rate(self, change: Vector) -> Vector:
+    def of_accelerations(self, step: Vector, change: Vector) -> Vector:
+        """The change of G a + dG/dt v along a step of q and with a change of v."""
+        return added(self.of_constraints("acceleration", step), self.by_velocity(change))
+
+    def by_velocity(self, change: Vector) -> Vector:
         """The change of dG/dt v with v: twice that of G v along q, but for what does not commute."""
         turned = times(self.turning, change)
-        pairs = zip(self._constraint_change("velocity", change), self.rows, strict=True)
+        pairs = zip(self.of_constraints("velocity", change), self.rows, strict=True)
         return [2.0 * (x - row.times(turned)) for x, row in pairs]
+
+
+class HeldNeighbourhood:
+    """A mechanism near one state whose loops hold where ``active`` is 1 and let go where it is 0.
+
+    Steps of q and changes of v are projected onto those that the loops allow which hold.  They change M a + h +
+    G* lambda by f and G a + dG/dt v by c, and accelerations and multipliers by the solution of M da + G* dlambda = -f,
+    G da = -c, all of which share one factor of M and one orthogonal basis of the loops (``held_cluster.py``).
+
+    acceleration, multipliers   (nv,) and (m,)
+    steps, changes              of q and of v, (nv,) each, by steps of q; v changes by ``steps`` with changes of v
+    accelerations               three of (nv, nv): changes by steps of q, by changes of v and by tau, a row for each
+    multiplier_changes          three of (nv, m)
+    """
+
+    def __init__(self, tree: Tree, q, v, tau, wrenches, active, units: ConstraintUnits):
+        count, loops = tree.mechanism.nv, tree.mechanism.loops
+        if tree.mechanism.constraints.is_nonholonomic:
+            raise _unprojected(tree.mechanism)
+        at, self.units, self.v = Configuration(tree, q), units, list(v)
+        rows, self.errors = constraints(at, v)
+        self.on = [active[k] for k, loop in enumerate(loops) for _ in range(loop.n_constraints)]
+        self.rates = [(row.times(v) - aim) * on for row, aim, on in zip(rows, driven_rates(at), self.on, strict=True)]
+        self.aims = [aim * on for aim, on in zip(driven_rates(at), self.on, strict=True)]
+        masses = {(i, j): x for i, row in enumerate(mass_matrix(tree, q)) for j, x in enumerate(row)}
+        both = [units.row(r) for r in range(len(rows))], [units.multiplier(r) for r in range(len(rows))]
+        self.held = HeldMass(masses, range(count)[::-1], rows, self.on, both)
+        self.columns = [units.column(c) for c in range(count)]
+        self.loops = made_orthogonal(tree, rows, active, units, self.columns)[2]
+        bias = inverse_dynamics(tree, q, v, [0.0] * count, wrenches)
+        forces = [t - h for t, h in zip(tau, bias, strict=True)]
+        self.acceleration, self.multipliers = self._solve(forces, [-row.at(BIAS) for row in rows])
+        near = Changes(tree, q, v, self.acceleration, self.multipliers, rows, wrenches)
+
+        directions = [[float(c == k) for c in range(count)] for k in range(count)]
+        self.steps = [self._allowed(direction) for direction in directions]
+        self.changes = []
+        by_step, by_change = [], []
+        for step in self.steps:
+            change = self._least([-x for x in near.of_constraints("velocity", step)])
+            self.changes.append(change)
+            pushed = added(times(near.by_q, step), times(near.by_v, change))
+            by_step.append(self._answer(pushed, near.of_accelerations(step, change)))
+            by_change.append(self._answer(times(near.by_v, step), near.by_velocity(step)))
+        by_force = [self._solve(direction, [0.0] * len(rows)) for direction in directions]
+        answers = by_step, by_change, by_force
+        self.accelerations = [[a for a, _ in part] for part in answers]
+        self.multiplier_changes = [[x for _, x in part] for part in answers]
+
+    def _answer(self, pushed: Vector, opened: Vector) -> tuple[Vector, Vector]:
+        return self._solve([-x for x in pushed], [-x for x in opened])
+
+    def _solve(self, forces: Vector, rates: Vector) -> tuple[Vector, Vector]:
+        """Accelerations and multipliers."""
+        (within, rest), kept = self.held.split(forces), self.held.loops.with_products(rates)
+        found = self.held.accelerations(rest, kept)
+        return [found[c] for c in range(len(found))], self.held.multipliers(within, kept)
+
+    def _allowed(self, step: Vector) -> Vector:
+        """The nearest step that loops allow, by dimensionless distances."""
+        rest = self.loops.split([scaled(x, 1.0 / unit) for x, unit in zip(step, self.columns, strict=True)])[1]
+        return [scaled(x, unit) for x, unit in zip(rest, self.columns, strict=True)]
+
+    def _least(self, rates: Vector) -> Vector:
+        """The least step that changes constraints by ``rates``."""
+        found = self.loops.within(self.loops.with_products(rates))
+        return [scaled(x, unit) for x, unit in zip(found, self.columns, strict=True)]
+
+    @property
+    def state_changes(self) -> Matrix:
+        """(2 nv, 3 nv): steps of q and changes of v, by steps of q, changes of v and tau."""
+        still: Matrix = [[0.0] * len(self.v) for _ in self.v]
+        steps, changes = transposed(self.steps), transposed(self.changes)
+        return _join_columns((steps, still), still) + _join_columns((changes, steps), still)
+
+    @property
+    def reliability(self) -> Scalar:
+        """Above 1 where it is clear which constraints hold and none of them depends on others; negative where some are
+        open by mistake."""
+        return self._unless_open(CLOSED)
+
+    @property
+    def consistency(self) -> Scalar:
+        """The same, negative too where constraints are open at all, or velocities open them, or if the motion is not
+        finite."""
+        moving = dict(enumerate(self.v))
+        status = unless_faster(self.units, self.rates, self.aims, moving, self._unless_open(OPEN), OPENING)
+        return select(dot(self.acceleration, self.acceleration) < HUGE, status, -1.0)
+
+    def _unless_open(self, largest: float) -> Scalar:
+        errors = [x * on for x, on in zip(self.errors, self.on, strict=True)]
+        dependent = [on * select(0.0 < x, 0.0, 1.0) for x, on in zip(self.loops.reciprocal, self.on, strict=True)]
+        doubt = sum(dependent, self.held.doubt + self.loops.doubt)
+        return unless_open(self.units, errors, select(doubt < 0.5, 2.0, 0.0), largest)
 
 
 class _Projection:
@@ -338,10 +469,7 @@ class _Projection:
     def __init__(self, near: Neighbourhood):
         mech = near.tree.mechanism
         if mech.constraints.is_nonholonomic:
-            raise MechanismError(
-                f"constraints on velocities alone leave steps of q free that velocities of mechanism {mech.name!r} are "
-                "not, and no kernel projects them apart: lw.forward_dynamics_derivatives(mech, q, v, tau) does"
-            )
+            raise _unprojected(mech)
         self.count = len(near.columns)
         columns = dimensionless(near.columns, near.units)
         root = Factor.of([times(columns, column) for column in columns])
@@ -353,3 +481,10 @@ class _Projection:
         by_velocity = [row[self.count :] for row in matrix]
         by_step = difference([row[: self.count] for row in matrix], product(by_velocity, self.along))
         return product(by_step, self.rows), product(by_velocity, self.rows)
+
+
+def _unprojected(mech: Mechanism) -> MechanismError:
+    return MechanismError(
+        f"constraints on velocities alone leave steps of q free that velocities of mechanism {mech.name!r} are not, "
+        "and no kernel projects them apart: lw.forward_dynamics_derivatives(mech, q, v, tau) does"
+    )

@@ -261,8 +261,8 @@ class ClosedMotion:
                     accelerations[cluster.coordinates[0] : cluster.coordinates[-1] + 1] = joint_rates
                 else:
                     rates, moved = joint.respond(parent)
-                    for place, rate in rates.items():
-                        accelerations[place] = rate
+                    for coordinate, rate in rates.items():
+                        accelerations[coordinate] = rate
                     links.update(moved)
         return accelerations
 

@@ -128,10 +128,10 @@ def _last(axes: Axes, before: Sequence[AxisRotation | None], aside: Vector3) -> 
 def _wrist_after_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 4, 5, 6 meet, 2 and 3 are parallel: rotations about 2 and 3 preserve the centre's coordinate along them."""
     h, p, c = axes.h, axes.p, axes.centre
-    place = g @ c + t - p[0]
-    firsts = rotations_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
+    target = g @ c + t - p[0]
+    firsts = rotations_meeting(h[0], target, h[1], h[1].dot(c - p[0]))
     for first in firsts.both:
-        pairs = planar_pairs(h[1], p[2] - p[1], c - p[2], first.back(place) - (p[1] - p[0]))
+        pairs = planar_pairs(h[1], p[2] - p[1], c - p[2], first.back(target) - (p[1] - p[0]))
         for pair in pairs.both:
             yield from _wrist(axes, g, (first, *pair), least(firsts.room, pairs.room))
 
@@ -139,11 +139,11 @@ def _wrist_after_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
 def _wrist_after_parallel_first_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 4, 5, 6 meet, 1 and 2 are parallel: the third joint alone moves the centre along these."""
     h, p, c = axes.h, axes.p, axes.centre
-    place = g @ c + t
-    thirds = rotations_meeting(h[2], h[0], c - p[2], h[0].dot(place - p[2]))
+    target = g @ c + t
+    thirds = rotations_meeting(h[2], h[0], c - p[2], h[0].dot(target - p[2]))
     for third in thirds.both:
         arm = p[2] + third.rotate(c - p[2]) - p[1]
-        pairs = planar_pairs(h[0], p[1] - p[0], arm, place - p[0])
+        pairs = planar_pairs(h[0], p[1] - p[0], arm, target - p[0])
         for pair in pairs.both:
             yield from _wrist(axes, g, (*pair, third), least(thirds.room, pairs.room))
 
@@ -151,10 +151,10 @@ def _wrist_after_parallel_first_axes(axes: Axes, g: Matrix3, t: Vector3) -> Bran
 def _wrist_after_meeting_first_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 4, 5, 6 meet, and so do 1 and 2: the third joint alone changes the distance of the two points."""
     h, p, c = axes.h, axes.p, axes.centre
-    place = g @ c + t - p[0]
-    thirds = rotations_reaching(h[2], p[2] - p[0], c - p[2], place.dot(place))
+    target = g @ c + t - p[0]
+    thirds = rotations_reaching(h[2], p[2] - p[0], c - p[2], target.dot(target))
     for third in thirds.both:
-        pairs = pair_taking(h[0], h[1], p[2] - p[0] + third.rotate(c - p[2]), place)
+        pairs = pair_taking(h[0], h[1], p[2] - p[0] + third.rotate(c - p[2]), target)
         for pair in pairs.both:
             yield from _wrist(axes, g, (*pair, third), least(thirds.room, pairs.room))
 
@@ -162,11 +162,11 @@ def _wrist_after_meeting_first_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branc
 def _wrist_after_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 4, 5, 6 meet, and so do 2 and 3: the first joint alone changes the distance of the two points."""
     h, p, c = axes.h, axes.p, axes.centre
-    place, arm, elbow = g @ c + t - p[0], c - p[1], p[0] - p[1]
-    missing = 0.5 * (arm.dot(arm) - elbow.dot(elbow) - place.dot(place))
-    firsts = rotations_meeting(h[0], place, elbow, missing)
+    target, arm, elbow = g @ c + t - p[0], c - p[1], p[0] - p[1]
+    missing = 0.5 * (arm.dot(arm) - elbow.dot(elbow) - target.dot(target))
+    firsts = rotations_meeting(h[0], target, elbow, missing)
     for first in firsts.both:
-        pairs = pair_taking(h[1], h[2], arm, first.back(place) + elbow)
+        pairs = pair_taking(h[1], h[2], arm, first.back(target) + elbow)
         for pair in pairs.both:
             yield from _wrist(axes, g, (first, *pair), least(firsts.room, pairs.room))
 
@@ -175,13 +175,13 @@ def _wrist_after_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
 
 
 def _planar(
-    axes: Axes, k: int, place: Vector3, total: AxisRotation, beyond_: Vector3
+    axes: Axes, k: int, target: Vector3, total: AxisRotation, beyond_: Vector3
 ) -> Iterator[tuple[list[Scalar], Scalar]]:
     """Angles of three parallel joints k, k + 1, k + 2 whose sum is that of ``total``. They move the point ``beyond_``,
     given in the third joint's frame at zero, to ``place`` in the first joint's frame.
     """
     p = axes.p
-    pairs = planar_pairs(axes.h[k], p[k + 1] - p[k], p[k + 2] - p[k + 1], place - total.rotate(beyond_))
+    pairs = planar_pairs(axes.h[k], p[k + 1] - p[k], p[k + 2] - p[k + 1], target - total.rotate(beyond_))
     for first, second in pairs.both:
         yield [first.angle, second.angle, within_half_rotations(total.angle - first.angle - second.angle)], pairs.room
 
@@ -189,11 +189,11 @@ def _planar(
 def _parallel_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 2, 3, 4 are parallel, 5 and 6 meet (UR arms)."""
     h, p, c = axes.h, axes.p, axes.centre
-    place = g @ c + t - p[0]
-    firsts = rotations_meeting(h[0], place, h[1], h[1].dot(c - p[0]))
+    target = g @ c + t - p[0]
+    firsts = rotations_meeting(h[0], target, h[1], h[1].dot(c - p[0]))
     for first in firsts.both:
         last, aside = first.back(g @ h[5]), first.back(g @ axes.across_last)
-        seen = first.back(place) - (p[1] - p[0])
+        seen = first.back(target) - (p[1] - p[0])
         for (total, fifth, sixth), there in _last_three(axes, None, h[1], last, aside):
             for three, reached in _planar(axes, 1, seen, total, c - p[3]):
                 yield Branch([first.angle, *three, fifth.angle, sixth.angle], least(firsts.room, there, reached))
@@ -202,10 +202,10 @@ def _parallel_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branche
 def _parallel_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 2, 3, 4 are parallel, and so are 5 and 6."""
     h, p = axes.h, axes.p
-    place = g @ p[5] + t - p[0]
+    target = g @ p[5] + t - p[0]
     pairs = pair_taking(h[0], h[1], h[5], g @ h[5])
     for first, total in pairs.both:
-        seen = first.back(place)
+        seen = first.back(target)
         fifths = rotations_meeting(h[4], h[1], p[5] - p[4], h[1].dot(seen - (p[4] - p[0])))
         for fifth in fifths.both:
             sixth = _last(axes, (first, total, fifth), g @ axes.across_last)
@@ -218,28 +218,28 @@ def _parallel_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branch
 def _parallel_first_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 1, 2, 3 are parallel, 5 and 6 meet: the fourth joint alone moves the centre along the first."""
     h, p, c = axes.h, axes.p, axes.centre
-    place = g @ c + t
-    fourths = rotations_meeting(h[3], h[0], c - p[3], h[0].dot(place - p[3]))
+    target = g @ c + t
+    fourths = rotations_meeting(h[3], h[0], c - p[3], h[0].dot(target - p[3]))
     for fourth in fourths.both:
         further = p[3] - p[2] + fourth.rotate(c - p[3])
         ends = _last_three(axes, fourth, h[0], g @ h[5], g @ axes.across_last)
         for (total, fifth, sixth), there in ends:
-            for three, reached in _planar(axes, 0, place - p[0], total, further):
+            for three, reached in _planar(axes, 0, target - p[0], total, further):
                 yield Branch([*three, fourth.angle, fifth.angle, sixth.angle], least(fourths.room, there, reached))
 
 
 def _parallel_first_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
     """Axes 1, 2, 3 are parallel, and so are 5 and 6."""
     h, p = axes.h, axes.p
-    place = g @ p[5] + t
+    target = g @ p[5] + t
     pairs = pair_taking(h[0], h[3], h[5], g @ h[5])
     for total, fourth in pairs.both:
         along = fourth.back(h[0])
-        fifths = rotations_meeting(h[4], along, p[5] - p[4], h[0].dot(place - p[3]) - along.dot(p[4] - p[3]))
+        fifths = rotations_meeting(h[4], along, p[5] - p[4], h[0].dot(target - p[3]) - along.dot(p[4] - p[3]))
         for fifth in fifths.both:
             sixth = _last(axes, (total, fourth, fifth), g @ axes.across_last)
             further = p[3] - p[2] + fourth.rotate(p[4] - p[3] + fifth.rotate(p[5] - p[4]))
-            for three, reached in _planar(axes, 0, place - p[0], total, further):
+            for three, reached in _planar(axes, 0, target - p[0], total, further):
                 room = least(pairs.room, fifths.room, reached)
                 yield Branch([*three, fourth.angle, fifth.angle, sixth.angle], room)
 
@@ -321,7 +321,7 @@ def nearest_branch(
     *,
     geometry: ArmGeometry,
     frame: str,
-    places: tuple[int, ...],
+    indices: tuple[int, ...],
     fixed: tuple[float, ...],
 ) -> tuple[list[Scalar], list[Scalar]]:
     """The solution nearest to a guess within ``limits`` (2, 6), with whole turns chosen nearest to the guess, and its
@@ -342,7 +342,7 @@ def nearest_branch(
         nearer = distance < least if best else True
         best = [select(nearer, x, y) for x, y in zip(angles, best or angles, strict=True)]
         least = select(nearer, distance, least)
-    return best, _distance(tree, best, target, frame, places, fixed)
+    return best, _distance(tree, best, target, frame, indices, fixed)
 
 
 def _clamp_to_limits(
@@ -363,14 +363,14 @@ def _distance(
     angles: Sequence[Scalar],
     target: Matrix,
     frame: str,
-    places: tuple[int, ...],
+    indices: tuple[int, ...],
     fixed: tuple[float, ...],
 ) -> list[Scalar]:
     """Distance and angle to a pose. The angle is approximated by its chord, which is smaller by its cube / 24, and
     larger if the matrix is not a rotation.
     """
     q = list(fixed)
-    for at, angle in zip(places, angles, strict=True):
+    for at, angle in zip(indices, angles, strict=True):
         q[at] = angle
     rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), frame))
     way = [p - row[3] for p, row in zip(position, target[:3], strict=True)]

@@ -189,16 +189,16 @@ class Contacts:
             half, middle, axis = a.shape.size[1], a.pose[1], a.pose[0][:, 2] * a.shape.size[1]
             seen, along = self._seen_by(b, self._point(a.body, middle)), self._direction_seen_by(b, a.body, axis)
             halves = segment_from_box(seen, along, half, size)
-            places = [
+            points = [
                 Vector3(*middle.tolist()) + Vector3(*axis.tolist()) * nearest_point.along for nearest_point in halves
             ]
             return [
-                self._off_a_box(law, a, b, radius, *nearest_point) for nearest_point in zip(places, halves, strict=True)
+                self._off_a_box(law, a, b, radius, *nearest_point) for nearest_point in zip(points, halves, strict=True)
             ]
         nearest = [point_from_box(self._seen_by(b, self._point(a.body, centre)), size) for centre in parts]
-        places = [Vector3(*centre.tolist()) for centre in parts]
+        points = [Vector3(*centre.tolist()) for centre in parts]
         touches = [
-            self._off_a_box(law, a, b, radius, *nearest_point) for nearest_point in zip(places, nearest, strict=True)
+            self._off_a_box(law, a, b, radius, *nearest_point) for nearest_point in zip(points, nearest, strict=True)
         ]
         return touches + (self._corners_within(law, a, b) if presses_back(a.shape, b.shape) else [])
 

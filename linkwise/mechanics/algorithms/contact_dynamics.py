@@ -343,7 +343,7 @@ class HeldMotion(ClosedMotion):
     @property
     def doubt(self) -> Scalar:
         """0 where the independent constraints are certain, 1 or more where they are not; computed by ``under``."""
-        doubts = [held.doubt for held in self.held.values()]
+        doubts = [held.equations.doubt for held in self.held.values()]
         return sum([*doubts, *(select(sweep.margin > 0.0, 0.0, 1.0) for sweep in self.sweeps.values())], 0.0)
 
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:

@@ -69,24 +69,7 @@ def inverse_dynamics_changes(tree: Tree, q, v, a, wrenches: Any = None) -> list[
 def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Moving]]:
     """The derivatives of inverse dynamics, and the links on the move."""
     tree = tree.regrouped
-    joint_kinematics, coordinates = tree.joint_kinematics(q), tree.coordinates(q)
-    rates, accelerations = tree.velocities(v), tree.velocities(a)
-
-    moving: list[Any] = [None] * len(tree.links)
-
-    def outward(i: int, parent: tuple[Vector3, Motion] | None) -> tuple[Vector3, Motion]:
-        kinematics, (before, of_parent) = joint_kinematics[i], parent or (ZERO, tree.base_acceleration)
-        spin = angular_velocity_base_to_tip(kinematics, before, coordinates[i], rates[i])
-        relative = kinematics.relative_motion(rates[i])
-        arriving = propagate_acceleration(kinematics, spin, of_parent)
-        fields = joint_fields(
-            kinematics, coordinates[i], rates[i], accelerations[i], spin.omega - relative.angular, arriving - spin.bias
-        )
-        total = arriving + kinematics.relative_motion(accelerations[i])
-        moving[i] = Moving(spin.omega, total, FieldKinematics(kinematics, spin, relative), fields)
-        return spin.omega, total
-
-    base_to_tip(tree.links, "velocities, accelerations and their changes", outward)
+    moving = links_on_the_move(tree, q, v, a)
     entries, beyond = _Entries(tree), tree.inwards()
     behind: list[Any] = [None] * len(tree.links)  # response and wrench of each subtree, as the parent gets them
 
@@ -114,6 +97,29 @@ def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Mov
 
     tip_to_base(tree.links, "composite bodies, what they feel of changes", inward)
     return [tree.over_coordinates(matrix) for matrix in entries.matrices], moving
+
+
+def links_on_the_move(tree: Tree, q, v, a) -> list[Moving]:
+    """By a sweep outward."""
+    joint_kinematics, coordinates = tree.joint_kinematics(q), tree.coordinates(q)
+    rates, accelerations = tree.velocities(v), tree.velocities(a)
+
+    moving: list[Any] = [None] * len(tree.links)
+
+    def outward(i: int, parent: tuple[Vector3, Motion] | None) -> tuple[Vector3, Motion]:
+        kinematics, (before, of_parent) = joint_kinematics[i], parent or (ZERO, tree.base_acceleration)
+        spin = angular_velocity_base_to_tip(kinematics, before, coordinates[i], rates[i])
+        relative = kinematics.relative_motion(rates[i])
+        arriving = propagate_acceleration(kinematics, spin, of_parent)
+        fields = joint_fields(
+            kinematics, coordinates[i], rates[i], accelerations[i], spin.omega - relative.angular, arriving - spin.bias
+        )
+        total = arriving + kinematics.relative_motion(accelerations[i])
+        moving[i] = Moving(spin.omega, total, FieldKinematics(kinematics, spin, relative), fields)
+        return spin.omega, total
+
+    base_to_tip(tree.links, "velocities, accelerations and their changes", outward)
+    return moving
 
 
 def _felt(response: Response, force: Force, kinematics: JointKinematics, fields: JointFields, k: int) -> Felt:
@@ -191,8 +197,11 @@ class Accelerations:
         )
         return [by_q, by_v, self.mass.inverse()]
 
-    def pulled_back(self, row: Sequence[Scalar]) -> list[Scalar]:
-        """(3 nv,): minus the product of a row with these derivatives, computed without forming them."""
+    def pulled_back(self, rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+        """(3 nv,) for each row: minus the row times each of these derivatives, which need not be there for that."""
+        return [self._pulled_back(row) for row in rows]
+
+    def _pulled_back(self, row: Sequence[Scalar]) -> list[Scalar]:
         of_tau, products = self._times_inverse(row), []
         for matrix, answered in zip((self.of_position, self.of_velocity), self.answered, strict=True):
             for k, column in enumerate(zip(*matrix, strict=True)):

@@ -120,10 +120,10 @@ def _rows_of(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix
         if isinstance(name, str) and name not in mech.joint_names:
             single = mech.coordinates.index("v", name)
         if single is None:
-            place = mech.coordinates.place(str(name))
+            entry = mech.coordinates.place(str(name))
             rows += [
-                [place.ratio * float(c == k) for c in range(mech.nv)]
-                for k in range(place.v_index.start, place.v_index.stop)
+                [entry.ratio * float(c == k) for c in range(mech.nv)]
+                for k in range(entry.v_index.start, entry.v_index.stop)
             ]
         else:
             rows.append([float(c == single) for c in range(mech.nv)])
@@ -140,8 +140,8 @@ def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
     chooses (2.3.3.1 Remark 2), the first of equal ones; and how far the elimination can be relied on."""
     rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
     motions = eliminated(tree, rows, fronts)
-    places = well_chosen_places(columns_of(motions), fronts.units)
-    return places, reduce(least, [motion.reliability for motion in motions], 2.0)
+    columns = well_chosen_places(columns_of(motions), fronts.units)
+    return columns, reduce(least, [motion.reliability for motion in motions], 2.0)
 
 
 def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
@@ -151,17 +151,17 @@ def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
     left = [root.half_inverse(row) for row in transposed(columns)]
     places: Vector = []
     for _ in columns:
-        place, largest, chosen = 0.0, dot(left[0], left[0]), left[0]
+        index, largest, chosen = 0.0, dot(left[0], left[0]), left[0]
         for i, row in enumerate(left[1:], start=1):
             square = dot(row, row)
             better = largest * (1.0 + EQUAL) < square
-            place, largest = select(better, float(i), place), select(better, square, largest)
+            index, largest = select(better, float(i), index), select(better, square, largest)
             chosen = [select(better, x, y) for x, y in zip(row, chosen, strict=True)]
         shares = [dot(row, chosen) / largest for row in left]
         left = [
             [x - share * y for x, y in zip(row, chosen, strict=True)] for row, share in zip(left, shares, strict=True)
         ]
-        places.append(place)
+        places.append(index)
     return places
 
 
@@ -175,9 +175,9 @@ def ascending(numbers: Vector) -> Vector:
     return ordered
 
 
-def unit_vector(place: Scalar, length: int) -> Vector:
+def unit_vector(index: Scalar, length: int) -> Vector:
     """1 at ``place``, a whole number, else 0."""
-    return [select(place < i + 0.5, select(place < i - 0.5, 0.0, 1.0), 0.0) for i in range(length)]
+    return [select(index < i + 0.5, select(index < i - 0.5, 0.0, 1.0), 0.0) for i in range(length)]
 
 
 # -- elimination, and what is left free ------------------------------------------------------------------
@@ -198,9 +198,9 @@ def eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution
 
 def columns_of(motions: Sequence[Solution]) -> Matrix:
     """K by columns, over all coordinates."""
-    places = range(sum(len(motion.basis) for motion in motions))
+    columns = range(sum(len(motion.basis) for motion in motions))
     return [
-        [motion.basis[c][k] if c in motion.basis else 0.0 for c in places]
+        [motion.basis[c][k] if c in motion.basis else 0.0 for c in columns]
         for motion in motions
         for k in range(motion.free)
     ]
@@ -233,15 +233,15 @@ class Inverse:
     """
 
     def __init__(self, matrix: Matrix, units: Vector):
-        places = range(len(matrix))
+        indices = range(len(matrix))
         scaled = ([x * unit for x in row] for row, unit in zip(matrix, units, strict=True))
         rows = {i: Row(dict(enumerate(row)), 0.0) for i, row in enumerate(scaled)}
         solution = eliminate(
-            rows, places, [Front(tuple(places), tuple(places), len(places))], vanishing=HARDLY_DETERMINED
+            rows, indices, [Front(tuple(indices), tuple(indices), len(indices))], vanishing=HARDLY_DETERMINED
         )
         self.reliability = solution.reliability
-        columns = [solution.closing({i: units[k] if i == k else 0.0 for i in places}) for k in places]
-        self.columns = [[column[i] for i in places] for column in columns]
+        columns = [solution.closing({i: units[k] if i == k else 0.0 for i in indices}) for k in indices]
+        self.columns = [[column[i] for i in indices] for column in columns]
 
     def after(self, matrix: Matrix) -> Matrix:
         """A matrix (n, p) times the inverse."""

@@ -61,5 +61,5 @@ def loop_changes(
 def _coordinates(tree: Tree, loop: Constraint) -> list[int]:
     """Coordinates of the joints around a loop, or of those that a coupling ties together."""
     mechanism = tree.mechanism
-    places = (mechanism.v_index(mechanism.bodies[i].joint) for i in loop.bodies_within(mechanism))
-    return sorted({c for place in places for c in range(place.start, place.stop)})
+    slices = (mechanism.v_index(mechanism.bodies[i].joint) for i in loop.bodies_within(mechanism))
+    return sorted({c for columns in slices for c in range(columns.start, columns.stop)})

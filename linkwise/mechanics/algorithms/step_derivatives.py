@@ -30,12 +30,14 @@ import numpy as np
 from ..joints.protocol import Joint
 from ..recursions.tree import Tree
 from ..scalar import Scalar, cos, each, is_zero, select, sin, sqrt
-from .algorithm import COMPOSITE_BODIES, LINEARIZATION, SOLVES_TREE, Algorithm, register
+from .algorithm import COMPOSITE_BODIES, LINEARIZATION, SOLVES_TREE, Algorithm, InLoops, register
+from .by_columns import AccelerationsBySweeps, operations_of_derivatives
 from .configuration import drift, integrate, kick_bias
 from .dynamics_derivatives import Accelerations, accelerations_with_changes
 from .integration import METHODS, STEP, Method, Splitting, Tableau, refuse_lost_orders, step_rates
 
 Vector = list[Scalar]
+BY_ROWS = "for every row three sweeps over the links at each stage, as their code does not grow with the links"
 SMALL = 4e-2  # squared angle below which power series are used: what they leave out is below 1e-16
 
 
@@ -153,35 +155,72 @@ class _Stage(NamedTuple):
     accelerations: Accelerations
 
 
+class _Stages:
+    """The stages of a method of Runge and Kutta, and rows times the derivatives of its step."""
+
+    def __init__(self, method: Tableau, motion: _Motion, q, v, h: Scalar):
+        refuse_lost_orders(method, motion.tree.mechanism)
+        self.size, self.h = len(v), h
+        stages: list[_Stage] = []
+        rates: list[np.ndarray] = []
+
+        def step(coefficients: Sequence[float]) -> np.ndarray:
+            return _sum(_array([0.0] * len(v)), zip(coefficients, rates, strict=True), h)
+
+        for number, coefficients in enumerate(method.stages):
+            slopes = (_array(stage.accelerations.values) for stage in stages)
+            u, speed = step(coefficients), _sum(_array(v), zip(coefficients, slopes, strict=True), h)
+            there = integrate(motion.tree, q, u.tolist(), 1.0) if number else q
+            turns = _turns(motion, u) if number else []
+            stages.append(_Stage(u, turns, speed, motion.there(there, speed)))
+            rates.append(_array(step_rates(motion.tree, u.tolist(), speed.tolist())))
+        self.turns = _turns(motion, step(method.weights))
+        self.backwards = [_Backwards(method, motion, stages, number) for number in reversed(range(len(stages)))]
+
+    def starts(self, of_q: np.ndarray, of_v: np.ndarray) -> np.ndarray:
+        """What goes backwards through the stages, for rows times q and v at the end of the step."""
+        by_q, by_u = _pull_back_move(self.turns, of_q)
+        nothing = np.full_like(by_q, 0.0)
+        felt = [nothing] * 2 * len(self.backwards)
+        return np.concatenate([by_q, of_v, nothing, by_u, of_v, *felt], axis=1)
+
+
 def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
     """Derivatives of q and v after a step of a method of Runge and Kutta, by q, v and tau."""
-    refuse_lost_orders(method, motion.tree.mechanism)
-    stages: list[_Stage] = []
-    rates: list[np.ndarray] = []
-
-    def step(coefficients: Sequence[float]) -> np.ndarray:
-        return _sum(_array([0.0] * len(v)), zip(coefficients, rates, strict=True), h)
-
-    for number, coefficients in enumerate(method.stages):
-        slopes = (_array(stage.accelerations.values) for stage in stages)
-        u, speed = step(coefficients), _sum(_array(v), zip(coefficients, slopes, strict=True), h)
-        there = integrate(motion.tree, q, u.tolist(), 1.0) if number else q
-        turns = _turns(motion, u) if number else []
-        stages.append(_Stage(u, turns, speed, motion.there(there, speed)))
-        rates.append(_array(step_rates(motion.tree, u.tolist(), speed.tolist())))
-
-    n, turns = len(v), _turns(motion, step(method.weights))
-    backwards = [_Backwards(method, motion, stages, number) for number in reversed(range(len(stages)))]
+    stages, n = _Stages(method, motion, q, v, h), len(v)
     rows = []
     for unit in np.split(np.eye(2 * n).astype(object), 2):  # rows of q and of v at the end
-        by_q, by_u = _pull_back_move(turns, unit[:, :n])
-        nothing = np.full((n, n), 0.0, dtype=object)
-        felt = [nothing] * 2 * len(stages)
-        starts = np.concatenate([by_q, unit[:, n:], nothing, by_u, unit[:, n:], *felt], axis=1)
+        starts = stages.starts(unit[:, :n], unit[:, n:])
         # The length of the step goes along: rows of constants alone would tell nobody that they are traced.
-        rows += each([[*row, h] for row in starts.tolist()], *backwards, alike=True)
+        rows += each([[*row, h] for row in starts.tolist()], *stages.backwards, alike=True)
     matrix = np.array(rows, dtype=object)[:, : 3 * n]
     return matrix[:n], matrix[n:]
+
+
+def step_derivatives_by_sweeps(method: Tableau, tree: Tree, q, v, tau, dt, wrenches: Any = None) -> tuple[Any, Any]:
+    """The same matrices of a method of Runge and Kutta, block by block, of a mechanism without mimic joints: every row
+    by sweeps over the links."""
+    h, n = dt.item() if hasattr(dt, "item") else dt, len(v)
+    stages = _Stages(method, _MotionBySweeps(tree, tau, wrenches), q, v, h)
+
+    def blocks(units: list[list[Scalar]]) -> list[Any]:
+        unit = _array(units[0])[None]
+        nothing = np.full_like(unit, 0.0)
+        rows = np.concatenate([stages.starts(unit, nothing), stages.starts(nothing, unit)])
+        for stage in stages.backwards:
+            rows = stage.earlier(rows, h)
+        return [tree.velocities(part.tolist()) for row in rows for part in np.split(row[: 3 * n], 3)]
+
+    by_row = [matrix.T for matrix in tree.each_column([None] * 6, blocks)]
+    of_q, of_v = by_row[:3], by_row[3:]
+    return [of_q[:2], of_v[:2]], [of_q[2:], of_v[2:]]
+
+
+class _MotionBySweeps(_Motion):
+    """Accelerations whose derivatives are multiplied by rows link by link."""
+
+    def there(self, q: Sequence[Scalar], v: np.ndarray) -> AccelerationsBySweeps:  # type: ignore[override]
+        return AccelerationsBySweeps(self.tree, q, v.tolist(), self.tau, self.wrenches)
 
 
 class _Backwards:
@@ -193,9 +232,13 @@ class _Backwards:
         self.method, self.motion, self.stages, self.number = method, motion, stages, number
 
     def __call__(self, row: list[Scalar]) -> list[Scalar]:
-        number, stage, h = self.number, self.stages[self.number], row[-1]
+        return [*self.earlier(_array(row[:-1])[None], row[-1])[0].tolist(), row[-1]]
+
+    def earlier(self, rows: np.ndarray, h: Scalar) -> np.ndarray:
+        """Rows of all that but the length of the step, h, before the stage."""
+        number, stage = self.number, self.stages[self.number]
         weight, count = self.method.weights[number], len(self.stages)
-        by_q, by_v, by_tau, of_u, of_speed, *felt = np.split(_array(row[:-1])[None], 5 + 2 * count, axis=1)
+        by_q, by_v, by_tau, of_u, of_speed, *felt = np.split(rows, 5 + 2 * count, axis=1)
         of_rates, of_slopes = felt[:count], felt[count:]
         slopes = of_slopes[number] + _scaled(of_speed, -weight, h)
         of_position, of_velocity, of_tau = _pulled_back(stage.accelerations, slopes)
@@ -209,7 +252,7 @@ class _Backwards:
                 of_rates[earlier] = of_rates[earlier] + _scaled(by_u, coefficient, h)
                 of_slopes[earlier] = of_slopes[earlier] + _scaled(by_speed, -coefficient, h)
         blocks = by_q + of_position, by_v + by_speed, by_tau + of_tau, of_u, of_speed, *of_rates, *of_slopes
-        return [*np.concatenate(blocks, axis=1)[0].tolist(), h]
+        return np.concatenate(blocks, axis=1)
 
 
 def _sum(start: np.ndarray, terms: Iterable[tuple[float, np.ndarray]], h: Scalar) -> np.ndarray:
@@ -222,11 +265,13 @@ def _scaled(numbers: np.ndarray, coefficient: float, h: Scalar) -> np.ndarray:
     return numbers * _array([h * coefficient]) if coefficient else np.full_like(numbers, 0.0)
 
 
-def _pulled_back(accelerations: Accelerations, row: np.ndarray) -> list[np.ndarray]:
-    """Minus a row times the derivatives of the accelerations."""
-    if all(map(is_zero, row[0])):
-        return [np.full_like(row, 0.0)] * 3
-    return np.split(_array(accelerations.pulled_back(row[0].tolist()))[None], 3, axis=1)
+def _pulled_back(accelerations: Accelerations | AccelerationsBySweeps, rows: np.ndarray) -> list[np.ndarray]:
+    """Minus rows times the derivatives of the accelerations."""
+    found = np.full((len(rows), 3 * rows.shape[1]), 0.0, dtype=object)
+    some = [k for k, row in enumerate(rows) if not all(map(is_zero, row))]
+    for k, products in zip(some, accelerations.pulled_back([rows[k].tolist() for k in some]), strict=True):
+        found[k] = products
+    return np.split(found, 3, axis=1)
 
 
 def _pull_back_move(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -367,6 +412,8 @@ def register_step_derivatives(name: str, method: Method) -> None:
             reason=COMPOSITE_BODIES,
             ports=("wrenches",),
             requires=SOLVES_TREE.or_use(LINEARIZATION),
+            sweeps=isinstance(method, Tableau)
+            and InLoops(partial(step_derivatives_by_sweeps, method), BY_ROWS, operations_of_derivatives),
         )
     )
 

@@ -158,12 +158,12 @@ def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between
     return Pairs(((outer, near), (outer.opposite if mirrored else leading(far), far)), rotations.room, mirrored)
 
 
-def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, place: Vector3) -> Pairs:
+def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, target: Vector3) -> Pairs:
     """Two rotations about parallel axes for which R1 (a + R2 b) = place, in the plane across them: a triangle."""
-    a, b, place = across(axis, a), across(axis, b), across(axis, place)
-    square = place.dot(place)
+    a, b, target = across(axis, a), across(axis, b), across(axis, target)
+    square = target.dot(target)
     rotations = rotations_reaching(axis, a, b, square)
     first, second = (
-        (rotation_taking(axis, a + rotation.rotate(b), place, square), rotation) for rotation in rotations.both
+        (rotation_taking(axis, a + rotation.rotate(b), target, square), rotation) for rotation in rotations.both
     )
     return Pairs((first, second), rotations.room)

@@ -48,6 +48,9 @@ class Covector(NamedTuple):
     force: Force  # on (w, l): the mass matrix's own column of wrenches
     turning: Vector3  # on u
 
+    def __add__(self, other: Covector) -> Covector:  # type: ignore[override]
+        return Covector(self.force + other.force, self.turning + other.turning)
+
     def of(self, field: Field) -> Scalar:
         felt = self.force.moment.dot(field.angular) + self.force.force.dot(field.linear)
         return felt + self.turning.dot(field.turning)

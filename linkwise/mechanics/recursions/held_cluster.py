@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ..links.factor import Factor
 from ..links.loop_elimination import BIAS, Row
-from ..links.orthogonalization import Orthogonal, orthogonalized
+from ..links.orthogonalization import orthogonalized
 from ..scalar import Scalar, dot, select
 from ..spatial import ArticulatedInertia, Force, Motion, RigidInertia
 from ..spatial.motion import NO_MOTION
@@ -32,26 +32,69 @@ WITHOUT_INERTIA = (
 Split = tuple[list[Scalar], list[Scalar]]  # coefficients by Q, and what is orthogonal to it
 
 
+class HeldMass:
+    """M a + G* lambda = f, G a = rates under the loops that hold, for any f and rates.  Vectors over coordinates go
+    from the last coordinate to the first: M is factored in that order, as it keeps the zeros of branches.
+
+    mass     M by pairs of coordinates; what is not there is zero
+    active   1 of each of ``rows`` that holds, 0 of the others
+    units    of rows and of their multipliers, by which the least are meant
+    loops    W made orthogonal
+    doubt    0 where it is clear which constraints count, 1 or more where it is not
+    """
+
+    def __init__(
+        self,
+        mass: Mapping[tuple[int, int], Scalar],
+        coordinates: Sequence[int],
+        rows: Sequence[Row],
+        active: Sequence[Scalar],
+        units: tuple[Sequence[float], Sequence[float]],
+    ):
+        self.coordinates, self.units = coordinates, units[1]
+        self.factor = Factor.of([[mass.get((i, j), 0.0) for j in coordinates] for i in coordinates])
+        doubt: Scalar = 0.0
+        for pivot, c in zip(self.factor.pivots, coordinates, strict=True):
+            doubt = doubt + select(pivot > mass[c, c] * WITHOUT_INERTIA, 0.0, 1.0)
+        vectors = [self.factor.half_inverse([row.at(c) for c in coordinates]) for row in rows]
+        self.loops = orthogonalized(vectors, active, units[0])
+        self.doubt = doubt + self.loops.doubt
+
+    def split(self, forces: Mapping[int, Scalar] | Sequence[Scalar]) -> Split:
+        """R^-1 f, in Q and orthogonal to it."""
+        return self.loops.split(self.factor.half_inverse([forces[c] for c in self.coordinates]))
+
+    def accelerations(self, rest: Sequence[Scalar], kept: Sequence[Scalar]) -> dict[int, Scalar]:
+        """a, from what is orthogonal to Q, and w in Q."""
+        total = [a + b for a, b in zip(rest, self.loops.within(kept), strict=True)] if kept else rest
+        return dict(zip(self.coordinates, self.factor.half_inverse_adjoint(total), strict=True))
+
+    def multipliers(self, within: Sequence[Scalar], kept: Sequence[Scalar]) -> list[Scalar]:
+        """lambda, dimensionless: of least norm where loops are redundant, zero for inactive loops."""
+        wanted = [a - b for a, b in zip(within, kept, strict=True)]
+        return self.loops.least_combination(wanted, self.units)
+
+    def forces(self, within: Sequence[Scalar], kept: Sequence[Scalar]) -> dict[int, Scalar]:
+        """-G* lambda = R (w - Q Q* x) on the coordinates, unique where multipliers are not."""
+        missing = self.loops.within([b - a for a, b in zip(within, kept, strict=True)])
+        return dict(zip(self.coordinates, self.factor.half(missing), strict=True))
+
+
 @dataclass(frozen=True)
 class HeldCluster:
-    """A cluster after elimination.  Vectors over coordinates go from the last coordinate to the first: M is factored in
-    that order, as it keeps the zeros of branches.
+    """A cluster after elimination.
 
-    loops       W made orthogonal
-    units       of multipliers, by which the least are meant
+    equations   of its accelerations and multipliers
     drive       x for a parent at rest
     kept        w, in Q
     gain        R^-1 F*, by columns
     """
 
     dynamics: ClusterDynamics
-    factor: Factor
-    loops: Orthogonal
-    units: Sequence[float]
+    equations: HeldMass
     drive: Split
     kept: list[Scalar]
     gain: list[Split]
-    doubt: Scalar
 
     def respond(self, parent: Motion) -> tuple[dict[int, Scalar], dict[int, Motion]]:
         """Accelerations of the coordinates and of the links."""
@@ -60,22 +103,15 @@ class HeldCluster:
 
     def accelerations(self, parent: Motion) -> dict[int, Scalar]:
         """Accelerations of the coordinates."""
-        rest = self._answer(parent, 1)
-        total = [a + b for a, b in zip(rest, self.loops.within(self.kept), strict=True)] if self.kept else rest
-        coordinates = reversed(self.dynamics.cluster.coordinates)
-        return dict(zip(coordinates, self.factor.half_inverse_adjoint(total), strict=True))
+        return self.equations.accelerations(self._answer(parent, 1), self.kept)
 
     def multipliers(self, parent: Motion) -> list[Scalar]:
-        """Multipliers, dimensionless: of least norm where loops are redundant, zero for inactive loops."""
-        wanted = [a - b for a, b in zip(self._answer(parent, 0), self.kept, strict=True)]
-        return self.loops.least_combination(wanted, self.units)
+        """Multipliers, dimensionless."""
+        return self.equations.multipliers(self._answer(parent, 0), self.kept)
 
     def constraint_forces(self, parent: Motion) -> dict[int, Scalar]:
-        """-G* lambda = R (w - Q Q* x) on the coordinates, unique where multipliers are not."""
-        if not self.kept:
-            return {}
-        missing = self.loops.within([b - a for a, b in zip(self._answer(parent, 0), self.kept, strict=True)])
-        return dict(zip(reversed(self.dynamics.cluster.coordinates), self.factor.half(missing), strict=True))
+        """-G* lambda on the coordinates."""
+        return self.equations.forces(self._answer(parent, 0), self.kept) if self.kept else {}
 
     def _answer(self, parent: Motion, part: int) -> list[Scalar]:
         """Either part of x = R^-1 (tau - h - F* alpha)."""
@@ -102,18 +138,14 @@ def hold_cluster(
     felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(coordinates, 0.0))
     composites, composite = dynamics.composites()
     mass, on_parent = dynamics.mass_matrix(composites)
-    factor = Factor.of([[mass.get((i, j), 0.0) for j in coordinates] for i in coordinates])
-    doubt: Scalar = 0.0
-    for pivot, c in zip(factor.pivots, coordinates, strict=True):
-        doubt = doubt + select(pivot > mass[c, c] * WITHOUT_INERTIA, 0.0, 1.0)
-    loops = orthogonalized([factor.half_inverse([row.at(c) for c in coordinates]) for row in rows], active, units[0])
-    drive = loops.split(factor.half_inverse([tau[c] - felt[c] for c in coordinates]))
-    kept = loops.with_products([-row.at(BIAS) for row in rows])
+    equations = HeldMass(mass, coordinates, rows, active, units)
+    drive = equations.split({c: tau[c] - felt[c] for c in coordinates})
+    kept = equations.loops.with_products([-row.at(BIAS) for row in rows])
     gain: list[Split] = []
     if hangs_on_link:
         columns = zip(*(on_parent[c].flat() for c in coordinates), strict=True)
-        gain = [loops.split(factor.half_inverse(list(column))) for column in columns]
-    held = HeldCluster(dynamics, factor, loops, units[1], drive, kept, gain, doubt + loops.doubt)
+        gain = [equations.split(dict(zip(coordinates, column, strict=True))) for column in columns]
+    held = HeldCluster(dynamics, equations, drive, kept, gain)
     if not hangs_on_link:
         return held, None, None
     assert composite is not None

@@ -91,11 +91,11 @@ class LinkClass:
         """The link with the given ``numbers`` where they vary."""
         (form, values), rest = taken_apart(_numbers_of(self.example)), iter(numbers)
         values = [next(rest) if varies else value for value, varies in zip(values, self.varies, strict=True)]
-        of_joint, place, spin, inertia, regrouped, armature, user = assembled(form, values)
+        of_joint, transform, spin, inertia, regrouped, armature, user = assembled(form, values)
         return dataclasses.replace(
             self.example,
             joint=self.example.joint.with_canonical_numbers(of_joint) if of_joint else self.example.joint,
-            place=place,
+            place=transform,
             spin=spin,
             inertia=inertia,
             regrouped=regrouped,

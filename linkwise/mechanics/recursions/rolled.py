@@ -55,10 +55,12 @@ class Assumed:
 
     patterns   of what links take, by number of the quantity and class
     alike      (class, number of the quantity, number in it) -> one before it that is always the same
+    refused    such pairs that were assumed and turned out to differ
     """
 
     patterns: dict[tuple[int, int], Pattern] = field(default_factory=dict)
     alike: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
+    refused: set[tuple[tuple[int, int, int], tuple[int, int]]] = field(default_factory=set)
 
 
 class Rolling:
@@ -180,10 +182,11 @@ class Rolling:
             passed = self.passed[number]
             pattern = self._joined(passed, self._near[passed.source][i])
             patterns[number, i] = pattern if pattern == used else _weaker(used, pattern)
-        alike = self._alike()
-        holds = patterns == self._used and alike.items() <= self._assumed.alike.items()
-        self._assumed.patterns = patterns
-        self._assumed.alike |= alike
+        seen = self._alike()
+        self._assumed.refused |= self._assumed.alike.items() - seen.items()  # never again, so that there is an end
+        alike = dict(seen.items() - self._assumed.refused)
+        holds = patterns == self._used and alike == self._assumed.alike
+        self._assumed.patterns, self._assumed.alike = patterns, alike
         return holds
 
     def _alike(self) -> dict[tuple[int, int, int], tuple[int, int]]:
@@ -273,6 +276,11 @@ class RolledMatrixOfDofs:
 
     def __setitem__(self, pair: tuple[Dof, Dof], value: Scalar) -> None:
         self.entries[pair] = value
+
+    @property
+    def T(self) -> RolledMatrixOfDofs:
+        """The transpose of a matrix that was made column by column."""
+        return RolledMatrixOfDofs({(inner, outer): value for (outer, inner), value in self.entries.items()})
 
 
 def _weaker(a: Pattern, b: Pattern) -> Pattern:

@@ -339,13 +339,13 @@ def _regroup(links: list[Link]) -> tuple[Link, ...]:
     inertias = [link.inertia for link in links]
     constant = [all(map(is_constant, inertia.numbers)) for inertia in inertias]
     for i in reversed(range(len(links))):
-        parent, place = links[i].parent, links[i].place
-        if not constant[i] or (parent >= 0 and not (constant[parent] and place.is_constant)):
+        parent, transform = links[i].parent, links[i].place
+        if not constant[i] or (parent >= 0 and not (constant[parent] and transform.is_constant)):
             continue
         handed = links[i].joint.regroupable(inertias[i])
         inertias[i] = inertias[i] - handed
         if parent >= 0:
-            inertias[parent] = inertias[parent] + place.inertia_back(handed)
+            inertias[parent] = inertias[parent] + transform.inertia_back(handed)
     return tuple(link.with_inertias(link.inertia, inertia) for link, inertia in zip(links, inertias, strict=True))
 
 

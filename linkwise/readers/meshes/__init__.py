@@ -46,14 +46,14 @@ def load_mesh(path: str | os.PathLike[str]) -> tuple[Surface, ...]:
         _check_counts(suffix, data)
         unit = _collada_unit(data, str(file)) if suffix == ".dae" else 1.0
         parts = [of_mujoco(data)] if suffix == ".msh" else _read_by_trimesh(file, data, unit)
-        found = tuple(one for one in (surface(*part) for part in parts) if len(one.faces))
+        surfaces = tuple(part for part in (surface(*part) for part in parts) if len(part.faces))
     except (MechanismError, ImportError):
         raise
     except Exception as error:  # parsers of others meet any text: what they raise is not known
         raise MechanismError(f"{file} cannot be read as a mesh: {error}") from None
-    if not found:
+    if not surfaces:
         raise MechanismError(f"{file} cannot be read as a mesh: it has no triangles")
-    return found
+    return surfaces
 
 
 def _read_by_trimesh(file: Path, data: bytes, unit: float) -> Iterator[tuple[Any, Any, Any]]:
@@ -61,7 +61,7 @@ def _read_by_trimesh(file: Path, data: bytes, unit: float) -> Iterator[tuple[Any
     trimesh = _library(file)
 
     class Beside(trimesh.resolvers.FilePathResolver):  # type: ignore[name-defined]
-        """Opens plain files of bounded size beside the mesh; pictures are not looked at."""
+        """Opens plain files of bounded size in the mesh's folder; images are ignored."""
 
         def get(self, name: str) -> bytes:
             other = file.parent / name
@@ -76,7 +76,7 @@ def _read_by_trimesh(file: Path, data: bytes, unit: float) -> Iterator[tuple[Any
     scene = trimesh.load_scene(io.BytesIO(data), file_type=kind, resolver=Beside(str(file)), process=False)
     placed = [scene.graph[node] for node in scene.graph.nodes_geometry]
     if kind == "obj":
-        placed.sort(key=lambda one: data.find(f"usemtl {one[1]}".encode()))
+        placed.sort(key=lambda part: data.find(f"usemtl {part[1]}".encode()))
     for pose, name in placed:
         mesh = scene.geometry[name]
         if hasattr(mesh, "faces"):
@@ -98,7 +98,7 @@ def _library(file: Path) -> Any:
 
 
 def _colour(visual: Any) -> tuple[float, ...] | None:
-    """Red, green, blue, opacity of a visual of trimesh; None where the file says nothing."""
+    """Red, green, blue and opacity of a trimesh visual; None if the file has none."""
     if visual is None or not visual.defined:
         return None
     material = getattr(visual, "material", None)
@@ -117,7 +117,7 @@ def _check_counts(suffix: str, data: bytes) -> None:
         _check_announced(map(int, re.findall(rb"^element\s+\S+\s+(\d{1,18})", data[:100_000], re.MULTILINE)))
     elif suffix in (".gltf", ".glb"):
         header = data if suffix == ".gltf" else data[20 : 20 + int.from_bytes(data[12:16], "little")]
-        _check_announced(int(one.get("count", 0)) for one in json.loads(header).get("accessors", ()))
+        _check_announced(int(accessor.get("count", 0)) for accessor in json.loads(header).get("accessors", ()))
 
 
 def _check_announced(counts: Iterator[int]) -> None:
@@ -134,9 +134,9 @@ def _check_stl(data: bytes) -> None:
     lines = [line.split() for line in data.splitlines()]
     facets = sum(words[:1] == [b"facet"] for words in lines)
     corners = sum(words[:1] == [b"vertex"] for words in lines)
-    whole = sum(words[:1] == [b"vertex"] and len(words) == 4 for words in lines)
-    if not whole == corners == 3 * facets:
-        raise ValueError(f"it has {whole} complete vertices for {3 * facets} corners of facets: is it cut off?")
+    complete = sum(words[:1] == [b"vertex"] and len(words) == 4 for words in lines)
+    if not complete == corners == 3 * facets:
+        raise ValueError(f"it has {complete} complete vertices for {3 * facets} corners of facets: is it cut off?")
 
 
 def _collada_unit(data: bytes, source: str) -> float:
@@ -152,7 +152,7 @@ def _collada_unit(data: bytes, source: str) -> float:
 
 
 def of_mujoco(data: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and faces of MuJoCo's own format, .msh, which trimesh takes for that of Gmsh."""
+    """Vertices and faces of MuJoCo's .msh format, which trimesh mistakes for Gmsh's."""
     vertices, normals, texture, faces = np.frombuffer(data, "<i4", 4).tolist()
     if min(vertices, normals, texture, faces) < 0:
         raise ValueError("its header has negative numbers")

@@ -23,8 +23,7 @@ class Surface:
 
 
 def surface(vertices: ArrayLike, faces: ArrayLike, colour: tuple[float, ...] | None = None) -> Surface:
-    """The surface of these triangles: equal vertices are one, those that no triangle has are left out, and so are
-    triangles without area."""
+    """The surface of triangles, with equal vertices merged and unused vertices and degenerate triangles removed."""
     points = np.asarray(vertices, dtype=np.float32).reshape(-1, 3) + np.float32(0.0)  # no negative zeros
     corners = np.asarray(faces, dtype=np.int64).reshape(-1, 3)
     if corners.size and not 0 <= corners.min() <= corners.max() < len(points):

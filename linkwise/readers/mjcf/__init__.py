@@ -48,10 +48,10 @@ def from_xml(
 
 
 def from_model(
-    given: Any, source: Element, floating_base: bool, gravity: Any, name: str | None, mimic: bool
+    model_given: Any, source: Element, floating_base: bool, gravity: Any, name: str | None, mimic: bool
 ) -> Mechanism:
     """The mechanism of an ``mujoco.MjModel`` or ``mujoco.MjSpec``; ``source`` stands for it in messages."""
-    return _mechanism(compile_given(given, source), floating_base, gravity, name, mimic)
+    return _mechanism(compile_given(model_given, source), floating_base, gravity, name, mimic)
 
 
 def _mechanism(compiled: Compiled, floating_base: bool, gravity: Any, name: str | None, mimic: bool) -> Mechanism:
@@ -69,8 +69,10 @@ def _mechanism(compiled: Compiled, floating_base: bool, gravity: Any, name: str 
     equalities.add_loops(builder)
     if mimic:
         equalities.add_couplings(builder)
-    own = (0.0, 0.0, 0.0) if compiled.disables("gravity") else tuple(map(float, model.opt.gravity))
-    mechanism = builder.build(name or compiled.name or "model", own if gravity is None else gravity, strict=False)
+    own_gravity = (0.0, 0.0, 0.0) if compiled.disables("gravity") else tuple(map(float, model.opt.gravity))
+    mechanism = builder.build(
+        name or compiled.name or "model", own_gravity if gravity is None else gravity, strict=False
+    )
     postures, states = keyframes.keyframes_of(tree, forces.actuators)
     known = replace(
         mechanism.annotations,
@@ -87,9 +89,11 @@ def _mechanism(compiled: Compiled, floating_base: bool, gravity: Any, name: str 
     records = forces.records(assembly.site_frames)
     note_effort_ranges(mechanism, records, tree.all_joints)
     mechanism = replace(mechanism, elements=(*elements, *records))
-    read = [one for one in forces.actuators if one.record is not None]
-    if not all(one.acts for one in read):
-        mechanism = mechanism.with_acting(actuators=[one.record.name for one in read if one.record and one.acts])
+    read = [actuator for actuator in forces.actuators if actuator.record is not None]
+    if not all(actuator.acts for actuator in read):
+        mechanism = mechanism.with_acting(
+            actuators=[actuator.record.name for actuator in read if actuator.record and actuator.acts]
+        )
     mechanism = with_contacts(mechanism, tree)
     return mechanism.with_locked(ties.held) if ties.held else mechanism
 

@@ -37,7 +37,7 @@ _LISTS = {
 
 
 def _has_large_polygons(obj: bytes) -> bool:
-    """Whether an OBJ file has polygons that MuJoCo leaves out."""
+    """Whether an OBJ file has polygons that MuJoCo ignores."""
     faces = (line for line in obj.splitlines() if line.startswith(b"f "))
     return any(len(line.split()) > MOST_CORNERS + 1 for line in faces)
 
@@ -46,16 +46,16 @@ class MissingMujoco(ImportError, MechanismError):
     """MuJoCo is not installed."""
 
 
-def mujoco_library(what: str) -> Any:
-    """The module mujoco; an error that says how it is installed where it is not, or too old."""
+def mujoco_library(label: str) -> Any:
+    """The module mujoco; raises with installation advice if it is missing or too old."""
     try:
         import mujoco
     except ImportError:
-        raise MissingMujoco(f"{what}: MJCF is read by MuJoCo's compiler: pip install 'linkwise[mujoco]'") from None
+        raise MissingMujoco(f"{label}: MJCF is read by MuJoCo's compiler: pip install 'linkwise[mujoco]'") from None
     version = mujoco.__version__
     if int(version.partition(".")[0]) < _OLDEST:
         raise MissingMujoco(
-            f"{what}: MJCF is read by the compiler of MuJoCo {_OLDEST} and later, and {version} is installed: "
+            f"{label}: MJCF is read by the compiler of MuJoCo {_OLDEST} and later, and {version} is installed: "
             "pip install -U 'linkwise[mujoco]'"
         )
     return mujoco
@@ -107,19 +107,19 @@ class Compiled:
 
     def element(self, kind: str, index: int, tag: str = "") -> Element:
         """The element in a file, or for a model without document one of the same name."""
-        found = self.elements.get((kind, index))
-        if found is not None:
-            return found
+        known = self.elements.get((kind, index))
+        if known is not None:
+            return known
         name, root = self._name(kind, index), self.root
         return Element(tag or kind, {"name": name} if name else {}, root.source, 0, findings=root.findings)
 
     def pose(self, kind: str, index: int) -> Pose:
-        """The pose of a body in its parent, of a geom or site in its body."""
+        """Pose of a body in its parent, or of a geom or site in its body."""
         position, quaternion = (getattr(self.model, f"{kind}_{word}")[index] for word in ("pos", "quat"))
         return rotation_of(quaternion), tidy(position)
 
     def disables(self, *words: str) -> bool:
-        """Whether the options of the model switch one of these off."""
+        """Whether the model's options disable one of these."""
         bits = self.library.mjtDisableBit
         return any(self.model.opt.disableflags & getattr(bits, f"mjDSBL_{word.upper()}") for word in words)
 
@@ -129,20 +129,24 @@ class Compiled:
         return next(iter([*self.root.all("option")][::-1]), self.root)
 
     def texture_colour(self, material: int) -> tuple[float, ...] | None:
-        """The colour of a material's texture, as its file gives it."""
+        """Colour of a material's texture, from the file."""
         name = self.element("material", material).attributes.get("texture")
-        given = (one.vector("rgb1", (0.8, 0.8, 0.8)) for one in self.textures if one.attributes.get("name") == name)
-        plain = next(given, None) if name else None
+        colours = (
+            texture.vector("rgb1", (0.8, 0.8, 0.8))
+            for texture in self.textures
+            if texture.attributes.get("name") == name
+        )
+        plain = next(colours, None) if name else None
         return None if plain is None else (*plain, 1.0)
 
     @property
     def has_passive_forces(self) -> bool:
-        """Whether fluids and gravity compensation act: they stop where neither springs nor dampers do."""
+        """Whether fluid forces and gravity compensation are enabled: MuJoCo disables them with springs and dampers."""
         return not (self.disables("spring") and self.disables("damper"))
 
 
 def rotation_of(quaternion: Any) -> np.ndarray:
-    """(3, 3): that of a quaternion; quarter turns that rounding has left are exact."""
+    """(3, 3): rotation of a quaternion, with rounded quarter turns made exact."""
     return exact(np.array(rotation_matrix(np.asarray(quaternion, dtype=float).tolist()), dtype=float))
 
 
@@ -153,7 +157,7 @@ def exact(units: np.ndarray) -> np.ndarray:
 
 
 def tidy(vector: Any, size: float = 0.0) -> np.ndarray:
-    """A vector whose entries that are rounding beside its largest, or beside a size, are zero."""
+    """A vector with entries set to zero that are rounding relative to its largest entry or to ``size``."""
     vector = np.array(vector, dtype=float)
     return np.where(np.abs(vector) <= 1e-15 * max(size, np.abs(vector).max(initial=0.0)), 0.0, vector)
 
@@ -176,21 +180,21 @@ def compile_document(root: Element, folder: Path | None, floats: bool) -> Compil
     if len(keys) == model.nkey:
         compiled.elements.update({("key", index): key for index, key in enumerate(keys)})
     for kind, name in _LISTS.items():
-        for index, one in enumerate(getattr(spec, name)):
-            element = documents.at(one.info)
+        for index, item in enumerate(getattr(spec, name)):
+            element = documents.at(item.info)
             if element is not None:
                 compiled.elements[kind, index] = element
     _note_lost_equalities(compiled, documents)
     for document in (documents.root, *documents.attached):
-        for sensor in (one for section in document.all("sensor") for one in section.children):
+        for sensor in (entry for section in document.all("sensor") for entry in section.children):
             omit(sensor, "sensor", NO_SENSOR)
     names = compiled.names("geom", model.ngeom)
-    order = {one.id: k for k, one in enumerate(spec.pairs)}
-    written = {one.id: one.geomname1 for one in spec.pairs}
+    order = {pair.id: k for k, pair in enumerate(spec.pairs)}
+    written = {pair.id: pair.geomname1 for pair in spec.pairs}
     for pair in sorted(range(model.npair), key=lambda i: order.get(i, i)):
         compiled.pairs.append((pair, names[model.pair_geom1[pair]] != written.get(pair, "").strip()))
     classes = documents.coloured_classes
-    compiled.coloured = {i for i, one in enumerate(spec.geoms) if one.classname.name in classes}
+    compiled.coloured = {i for i, geom in enumerate(spec.geoms) if geom.classname.name in classes}
     compiled.stand_ins, compiled.meshes, compiled.looks = assets.stand_ins, assets.meshes, assets.looks
     compiled.inertials, compiled.stopped = inertials, stopped
     compiled.fluid_stand_ins, compiled.textures = assets.in_fluid, documents.textures
@@ -198,9 +202,10 @@ def compile_document(root: Element, folder: Path | None, floats: bool) -> Compil
 
 
 def _refused_inertials(library: Any, spec: Any, documents: Documents) -> Iterator[tuple[int, Inertial]]:
-    """Take what MuJoCo would refuse out of a specification: moments of thin rods, of points, or of no body.  They are
-    read as they are written, unless the compiler is to mend them or other numbers of the model depend on them."""
-    depends = any(one.biasprm[2] > 0.0 for one in spec.actuators)
+    """Remove moments from a specification that MuJoCo would refuse (thin rods, points, impossible ones). They are read
+    as written, unless the compiler corrects them or other numbers depend on them.
+    """
+    depends = any(actuator.biasprm[2] > 0.0 for actuator in spec.actuators)
     depends = depends or any(joint.springdamper[0] > 0.0 for joint in spec.joints)
     depends = depends or spec.compiler.settotalmass > 0.0
     for index, body in enumerate(spec.bodies):
@@ -228,8 +233,8 @@ def _ranges_of_one_position(library: Any, spec: Any, documents: Documents) -> It
     """Take limits that leave joints one position, which MuJoCo refuses, out of a specification."""
     for index, joint in enumerate(spec.joints):
         element = documents.at(joint.info)
-        given = element is not None and "range" in element.attributes
-        if given and joint.limited == library.mjtLimited.mjLIMITED_TRUE and joint.range[0] == joint.range[1]:
+        is_written = element is not None and "range" in element.attributes
+        if is_written and joint.limited == library.mjtLimited.mjLIMITED_TRUE and joint.range[0] == joint.range[1]:
             yield index
             if joint.compiler.degree and joint.type == library.mjtJoint.mjJNT_HINGE:
                 joint.range = np.radians(joint.range)
@@ -237,10 +242,10 @@ def _ranges_of_one_position(library: Any, spec: Any, documents: Documents) -> It
 
 
 def _note_lost_equalities(compiled: Compiled, documents: Documents) -> None:
-    """What ties parts that are copied or attached to others is left out by MuJoCo without a word."""
+    """Note equalities of copied or attached parts, which MuJoCo drops silently."""
     known = {id(element) for (kind, _), element in compiled.elements.items() if kind == "equality"}
     for document in (documents.root, *documents.attached):
-        for element in (one for section in document.all("equality") for one in section.children):
+        for element in (equality for section in document.all("equality") for equality in section.children):
             if element.tag.startswith("flex"):  # noted where it is left out
                 continue
             if id(element) not in known and document is documents.root:
@@ -249,15 +254,15 @@ def _note_lost_equalities(compiled: Compiled, documents: Documents) -> None:
                 warn(element, "is left out: it leads to what is not attached")
 
 
-def compile_given(given: Any, source: Element) -> Compiled:
+def compile_given(spec: Any, source: Element) -> Compiled:
     """The model of an ``mujoco.MjModel``, or of an ``mujoco.MjSpec``, which stays as it is."""
     mujoco = mujoco_library("a model of MuJoCo's")
-    model = given
-    if isinstance(given, mujoco.MjSpec):
-        given = given.copy()
+    model = spec
+    if isinstance(spec, mujoco.MjSpec):
+        spec = spec.copy()
         try:
             with _quiet(mujoco):
-                model = given.compile()
+                model = spec.compile()
         except (ValueError, RuntimeError) as error:
             raise Documents(source).refusal(error) from None
     pairs = [(pair, False) for pair in range(model.npair)]
@@ -274,7 +279,7 @@ def _compile(spec: Any, documents: Documents) -> Any:
             if key is None:
                 raise documents.refusal(error) from None
             words = str(error).removeprefix("Error: ").splitlines()[0]
-            keys = [one for section in documents.root.all("keyframe") for one in section.all("key")]
+            keys = [key for section in documents.root.all("keyframe") for key in section.all("key")]
             omit(keys[key] if key < len(keys) else documents.root, "keyframe", f"not read: {words}")
             spec.delete(spec.keys[key])
 
@@ -309,7 +314,7 @@ def _quiet(library: Any) -> Iterator[None]:
 
 
 class _Assets:
-    """Files of meshes: given to a specification where masses depend on them, taken out of it elsewhere."""
+    """Mesh files of a specification: loaded if masses depend on them, removed otherwise."""
 
     def __init__(self, library: Any, spec: Any, documents: Documents, floats: bool) -> None:
         self._library, self._spec, self._documents, self._floats = library, spec, documents, floats
@@ -348,14 +353,14 @@ class _Assets:
                 self._give(mesh)
 
     def _moving(self) -> dict[Any, bool]:
-        """Whether bodies move: they or those that carry them have joints."""
+        """Whether bodies move, by their own joints or those of their ancestors."""
         moving: dict[Any, bool] = {}
         for body in self._spec.bodies:  # parents first
             moving[body] = bool(body.joints) or moving.get(body.parent, False)
         return moving
 
     def _weighs(self, geom: Any, moving: dict[Any, bool]) -> bool:
-        """Whether the mass of a body that moves depends on a geom."""
+        """Whether the mass of a moving body depends on a geom."""
         body, compiler = geom.parent, geom.compiler
         total = self._spec.compiler.settotalmass > 0.0
         if not (moving.get(body, True) or total or self._floats):
@@ -388,7 +393,7 @@ class _Assets:
         return True
 
     def _give(self, mesh: Any) -> None:
-        """The bytes of a file, under a name that is that of these bytes: MuJoCo keeps meshes by their names."""
+        """The bytes of a file under a name derived from them, since MuJoCo caches meshes by name."""
         file = self._documents.meshes[mesh.file]
         try:
             path = file.path()
@@ -403,12 +408,12 @@ class _Assets:
         self._spec.assets = {**self._spec.assets, name: content}
 
     def _look(self, mesh: Any) -> dict[str, Any]:
-        """How a mesh is drawn."""
+        """The visual of a mesh."""
         scale, rotation = np.array(mesh.scale), np.array(rotation_matrix(list(mesh.refquat)), dtype=float)
         linear = scale[:, None] * rotation.T
         shaping = (linear, -linear @ np.array(mesh.refpos))
         if mesh.file and mesh.file in self._documents.meshes:
             file = self._documents.meshes[mesh.file]
-            folders = tuple(str(one.absolute()) for one in file.folders if one is not None)
+            folders = tuple(str(folder.absolute()) for folder in file.folders if folder is not None)
             return {"shaping": shaping, "file": file.name, "folders": folders}
         return {"shaping": shaping, "corners": (tuple(map(float, mesh.uservert)), tuple(map(int, mesh.userface)))}

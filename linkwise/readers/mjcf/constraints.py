@@ -48,8 +48,8 @@ class Equalities:
         self._kinds = {i: kind_of(self._compiled, i) for i in self._active}
         for i, kind in self._kinds.items():
             if kind in _LEFT_OUT:
-                what, constrains = _LEFT_OUT[kind]
-                omit(self._compiled.element("equality", i), what, _NOT_READ, constrains)
+                feature, constrains = _LEFT_OUT[kind]
+                omit(self._compiled.element("equality", i), feature, _NOT_READ, constrains)
 
     # -- loops --------------------------------------------------------------------------------------------------
 
@@ -87,8 +87,9 @@ class Equalities:
     # -- joints -------------------------------------------------------------------------------------------------
 
     def ties(self, mimic: bool) -> Ties:
-        """What ``<joint>`` equalities say: ``y - y0 = a0 + a1 (x - x0) + ...`` for the coordinates y of the first joint
-        and x of the second.  Without ``mimic`` they say nothing."""
+        """Couplings of ``<joint>`` equalities, ``y - y0 = a0 + a1 (x - x0) + ...`` for the coordinates y of the first
+        joint and x of the second; empty without ``mimic``.
+        """
         references, joints = coordinates(self._tree), {joint.index: joint for joint in self._tree.all_joints}
         mimic_joints: dict[str, Mimic] = {}
         held: dict[str, float] = {}
@@ -137,7 +138,7 @@ class Equalities:
             ends = [int(end) for end in (self._model.eq_obj1id[i], self._model.eq_obj2id[i]) if end >= 0]
             arms = [self._forces.fixed_tendon(end) for end in ends]
             offset, ratio, *higher = map(float, self._model.eq_data[i, :5])
-            if any(one is None for one in arms):
+            if any(arm is None for arm in arms):
                 omit(element, "equality of spatial tendons", _NOT_READ, constrains=True)
             elif len(ends) > 1 and any(higher):
                 omit(element, "nonlinear tendon equality", _NOT_READ, constrains=True)
@@ -155,7 +156,7 @@ class Equalities:
 
 
 def _held(mimic_joints: Mapping[str, Mimic], held: Mapping[str, float]) -> dict[str, float]:
-    """Joints that are held, and those that these mimic: each is held where the one that mimics it must be."""
+    """Locked joints and the leaders of locked mimic joints, with the coordinates that these require."""
     result: dict[str, float] = {}
     for joint, value in held.items():
         chain = [joint]

@@ -1,4 +1,4 @@
-"""What of contact does not act, with what can be done about it."""
+"""Notes on ignored contact, with advice."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _OF_SURFACES = {
 
 
 def overrides(compiled: Compiled) -> bool:
-    """Whether numbers of the options take the place of those of all contacts."""
+    """Whether options override the parameters of all contacts."""
     return bool(compiled.model.opt.enableflags & compiled.library.mjtEnableBit.mjENBL_OVERRIDE)
 
 
 def note_geoms(
     mechanism: Mechanism, compiled: Compiled, geoms: list[Geom], world: list[tuple[Geom, Geom]], meeting: Meeting
 ) -> None:
-    """What geoms would do and do not; ``world`` are those that meet what is fixed to the world."""
+    """Note contact of geoms that is ignored; ``world`` are geoms that meet fixed ones."""
     met: dict[int, bool] = {}  # whether a geom that meets something touches any of it
     passing: list[tuple[Geom, Geom]] = []
     for moving, fixed in world:
@@ -50,7 +50,7 @@ def note_geoms(
             passing.append((moving, fixed))
     # Those of which both touch something, but not each other: for others it is told of the one that touches nothing.
     through = {id(a): b.kind for a, b in reversed(passing) if met[id(a)] and met[id(b)]}
-    between = {id(geom): (what, advice) for geom, what, advice in _between_links(mechanism, geoms, meeting)}
+    between = {id(geom): (feature, advice) for geom, feature, advice in _between_links(mechanism, geoms, meeting)}
     for geom in geoms:
         if geom.shape is None and (id(geom) in met or id(geom) in between):
             omit(geom.element, f"{geom.kind} with contact", _NO_SHAPE)
@@ -74,7 +74,7 @@ def note_geoms(
 
 
 def note_pair(compiled: Compiled, pair: int, acts: bool) -> None:
-    """What a ``<pair>`` says and does not act, or all of it."""
+    """Note ignored attributes of a ``<pair>``, or all of it."""
     model, element = compiled.model, compiled.element("pair", pair)
     if not acts:
         omit(element, "contact pair", "its geoms pass through each other: " + WHAT_TOUCHES)
@@ -94,7 +94,7 @@ def note_pair(compiled: Compiled, pair: int, acts: bool) -> None:
 
 
 def _note_numbers(geom: Geom, compiled: Compiled) -> None:
-    """Of a geom that touches something."""
+    """Note ignored parameters of a geom in contact."""
     model, index = compiled.model, geom.index
     if model.geom_condim[index] > _SLIDING:
         omit(geom.element, "geom with torsional friction", _TORSIONAL)
@@ -104,10 +104,10 @@ def _note_numbers(geom: Geom, compiled: Compiled) -> None:
             omit(geom.element, "geom with a negative margin", _NEGATIVE)
 
 
-def _note_solver(element: Element, what: str, names: list[str]) -> None:
+def _note_solver(element: Element, feature: str, names: list[str]) -> None:
     """Numbers of MuJoCo's solver that are not the format's own."""
     if names:
-        omit(element, f"{what} with {' and '.join(names)}", _SOFTNESS)
+        omit(element, f"{feature} with {' and '.join(names)}", _SOFTNESS)
 
 
 def _is_anisotropic(friction: Any) -> bool:
@@ -118,9 +118,9 @@ def _is_anisotropic(friction: Any) -> bool:
 
 
 def _between_links(mechanism: Mechanism, geoms: list[Geom], meeting: Meeting) -> Iterator[tuple[Geom, str, str]]:
-    """Geoms that meet those of other moving links, with what to say of each: whether any can touch it."""
-    for own, met in meeting.each_other(geoms):
-        for geom in own:
+    """Geoms that meet those of other moving links, with the note for each."""
+    for geoms_of_kind, met in meeting.each_other(geoms):
+        for geom in geoms_of_kind:
             if any(_touch(mechanism, geom, other[0]) for other in met):
                 yield geom, "geom with contact between links", BETWEEN_LINKS
             else:
@@ -128,8 +128,8 @@ def _between_links(mechanism: Mechanism, geoms: list[Geom], meeting: Meeting) ->
                 yield geom, f"{geom.kind} with contact between links", _MEETS_ALONE.format(kinds=kinds)
 
 
-def _touch(mechanism: Mechanism, one: Geom, other: Geom) -> bool:
-    """Whether there is a contact force between the two."""
-    a: Shape | None = one.shape
+def _touch(mechanism: Mechanism, geom: Geom, other: Geom) -> bool:
+    """Whether a contact force between the two is available."""
+    a: Shape | None = geom.shape
     b: Shape | None = other.shape
     return a is not None and b is not None and can_touch(mechanism, *in_order(mechanism, a, b))

@@ -1,4 +1,4 @@
-"""Which geoms touch: those that meet what is fixed to the world, and those of a ``<pair>``.
+"""Contacts of geoms: with geoms fixed to the world, and of ``<pair>``.
 
 Friction and margins are MuJoCo's.  Numbers of its own solver (solref, solimp) have no meaning for a compliant contact,
 whose stiffness follows from weight and size; those that a file sets are noted.
@@ -21,7 +21,7 @@ _FRICTIONLESS = 1  # condim
 
 
 def with_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
-    """The mechanism with the shapes of its geoms and the contacts that act; what does not act is noted."""
+    """The mechanism with shapes and contacts of its geoms; ignored ones are noted."""
     compiled, model = tree.compiled, tree.compiled.model
     if compiled.disables("constraint", "contact"):
         return mechanism
@@ -40,8 +40,8 @@ def with_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
     mechanism = replace(mechanism, shapes=shapes, annotations=known)
     contacts, by_index = _Contacts(mechanism, compiled), {geom.index: geom for geom in geoms}
     for pair, (a, b) in sides.items():
-        one, other = by_index.get(a), by_index.get(b)
-        acts = one is not None and other is not None and contacts.add(one, other, pair)
+        first, other = by_index.get(a), by_index.get(b)
+        acts = first is not None and other is not None and contacts.add(first, other, pair)
         contact_notes.note_pair(compiled, pair, acts)
     world = list(meeting.with_the_world(geoms))
     for moving, fixed in world:
@@ -64,28 +64,28 @@ class _Contacts:
         self._numbers_of_pairs: dict[tuple[str, str], tuple[float, float]] = {}
 
     def pairs(self) -> tuple[ContactPair, ...]:
-        """All of them, with default numbers besides."""
+        """All contact pairs with default parameters."""
         defaults, pairs = Defaults(self._mechanism, self._numbers_of_pairs), []
         for names, (friction, margin) in self._numbers_of_pairs.items():
             made = defaults.pair(*names, friction)
             pairs.append(replace(made, law=replace(made.law, margin=max(0.0, margin))))
         return tuple(pairs)
 
-    def add(self, one: Geom, other: Geom, pair: int | None = None) -> bool:
-        """Whether they can touch, and then do; by the numbers of a ``<pair>`` if there is one."""
-        if one.shape is None or other.shape is None or one.mover == other.mover:
+    def add(self, first: Geom, other: Geom, pair: int | None = None) -> bool:
+        """Add the contact of two geoms, with parameters of a ``<pair>`` if given; False if they cannot touch."""
+        if first.shape is None or other.shape is None or first.mover == other.mover:
             return False
-        a, b = in_order(self._mechanism, one.shape, other.shape)
+        a, b = in_order(self._mechanism, first.shape, other.shape)
         if not can_touch(self._mechanism, a, b):
             return False
         if not {(a.name, b.name), (b.name, a.name)} & self._numbers_of_pairs.keys():
-            numbers = self._numbers(one, other) if pair is None else self._numbers_of(pair)
+            numbers = self._numbers(first, other) if pair is None else self._numbers_of(pair)
             self._numbers_of_pairs[a.name, b.name] = numbers
         return True
 
-    def _numbers(self, one: Geom, other: Geom) -> tuple[float, float]:
-        """Friction, that of the geom of higher priority, else the larger; margin, the sum."""
-        model, geoms = self._model, [one.index, other.index]
+    def _numbers(self, first: Geom, other: Geom) -> tuple[float, float]:
+        """Friction of the geom with higher priority or else the larger; sum of margins."""
+        model, geoms = self._model, [first.index, other.index]
         highest = max(model.geom_priority[geoms])
         chosen = [geom for geom in geoms if model.geom_priority[geom] == highest]
         return self._overridden(

@@ -55,14 +55,14 @@ _CURES = {
 
 @dataclass
 class MeshFile:
-    """Where the file of a ``<mesh>`` is looked for."""
+    """Search path of a ``<mesh>`` file."""
 
     element: Element
     name: str
     folders: list[Path | None]
 
     def path(self) -> Path:
-        """The file; an error where it is not there, or too large."""
+        """Path of the file; raises if it is missing or too large."""
         path = local_file(self.element, self.name, self.folders)
         if path.stat().st_size > MAX_BYTES:
             raise self.element.error(f"{self.element.label}: {path} has more than {MAX_BYTES} bytes")
@@ -93,18 +93,18 @@ class Documents:
 
     @property
     def coloured_classes(self) -> set[str]:
-        """Default classes of the document that give geoms a colour, themselves or by those around them."""
-        found: set[str] = set()
+        """Default classes that set a colour of geoms, themselves or by inheritance."""
+        names: set[str] = set()
 
         def visit(default: Element, name: str, around: bool) -> None:
             gives = around or any("rgba" in geom.attributes for geom in default.all("geom"))
-            found.update([name] if gives else [])
+            names.update([name] if gives else [])
             for inner in default.all("default"):
                 visit(inner, inner.attributes.get("class", ""), gives)
 
         for default in self.root.all("default"):
             visit(default, "main", False)
-        return found
+        return names
 
     def at(self, where: str) -> Element | None:
         """The element on the first line that is named in a text of MuJoCo's."""
@@ -127,7 +127,7 @@ class Documents:
 
 
 def documents_of(root: Element, folder: Path | None) -> Documents:
-    """The document and those that it attaches; ``folder`` is where their files are looked for, None for a text."""
+    """The document and those that it attaches; ``folder`` is the search folder of files, None for text."""
     documents = Documents(root)
     writer = _Writer(documents)
     documents.root, documents.text = writer.written(root, folder, ())
@@ -140,12 +140,16 @@ class _Writer:
         self._names: dict[Path, str] = {}  # of attached documents
 
     def written(self, root: Element, folder: Path | None, opened: tuple[Path, ...]) -> tuple[Element, str]:
-        """A document with all that it includes, and its text; ``opened`` are the files on the way to it."""
+        """A document with its includes, and its text; ``opened`` lists the files being included."""
         root = with_includes(root, folder)
         _copies(root)
-        assets = (one for asset in root.all("asset") for one in asset.all("texture"))
-        self._documents.textures += [one for one in assets if "rgb1" in one.attributes]
-        compiler = {key: value for one in root.all("compiler") for key, value in one.attributes.items()}
+        assets = (texture for asset in root.all("asset") for texture in asset.all("texture"))
+        self._documents.textures += [texture for texture in assets if "rgb1" in texture.attributes]
+        compiler = {
+            key: value
+            for compiler_element in root.all("compiler")
+            for key, value in compiler_element.attributes.items()
+        }
         models = {
             id(model): self._model(model, folder, opened) for asset in root.all("asset") for model in asset.all("model")
         }
@@ -173,30 +177,32 @@ class _Writer:
             self._names[path] = name
         return self._names[path]
 
-    def _tags(self, element: Element, places: _Places, models: dict[int, str]) -> Iterator[tuple[str, Element]]:
-        given = {key: value for key, value in element.attributes.items() if key not in _NOT_PASSED.get(element.tag, ())}
+    def _tags(self, element: Element, folders_of: _Places, models: dict[int, str]) -> Iterator[tuple[str, Element]]:
+        attributes = {
+            key: value for key, value in element.attributes.items() if key not in _NOT_PASSED.get(element.tag, ())
+        }
         if id(element) in models:
-            given["file"] = models[id(element)]
-        elif element.tag == "mesh" and "file" in given:
-            file = given["file"].replace("\\", "/")
-            given.setdefault("name", PurePosixPath(file).stem)
-            given["file"] = f"mesh{len(self._documents.meshes)}{PurePosixPath(file).suffix.lower()}"
-            self._documents.meshes[given["file"]] = places.mesh(element, file)
+            attributes["file"] = models[id(element)]
+        elif element.tag == "mesh" and "file" in attributes:
+            file = attributes["file"].replace("\\", "/")
+            attributes.setdefault("name", PurePosixPath(file).stem)
+            attributes["file"] = f"mesh{len(self._documents.meshes)}{PurePosixPath(file).suffix.lower()}"
+            self._documents.meshes[attributes["file"]] = folders_of.mesh(element, file)
         _check(element)
-        tag = " ".join([element.tag, *(f"{key}={quoteattr(value)}" for key, value in given.items())])
+        tag = " ".join([element.tag, *(f"{key}={quoteattr(value)}" for key, value in attributes.items())])
         children = [
             child for child in element.children if child.tag not in _LEFT_OUT and not _is_deformable(element, child)
         ]
         yield f"<{tag}{'' if children else '/'}>", element
         for child in children:
-            yield from self._tags(child, places, models)
+            yield from self._tags(child, folders_of, models)
         if children:
             yield f"</{element.tag}>", element
 
 
 @dataclass
 class _Places:
-    """Where a document looks for files, by its folder and its ``<compiler>``."""
+    """Search folders of a document, from its location and ``<compiler>``."""
 
     folder: Path | None
     compiler: dict[str, str]
@@ -211,7 +217,7 @@ class _Places:
 
 
 def _is_deformable(around: Element, element: Element) -> bool:
-    """Whether an element is a deformable body, or of one; it is noted."""
+    """Whether an element is (part of) a deformable body, which is noted."""
     if element.tag == "flexcomp":
         omit(element, "deformable body", NO_FLEX)
     elif around.tag == "equality" and element.tag.startswith("flex"):
@@ -222,20 +228,20 @@ def _is_deformable(around: Element, element: Element) -> bool:
 
 
 def _check(element: Element) -> None:
-    """What MuJoCo takes without a word: attributes that it does not know, and numbers that are none."""
+    """Refuse what MuJoCo accepts silently: unknown attributes and malformed numbers."""
     for key, value in element.attributes.items():
         known = _UNCHECKED.get(element.tag)
         if known is not None and key not in known:
             warn(element, f"has the unknown attribute {key!r}, which is left out: {did_you_mean(key, known)}")
         words = value.split()
         if key not in _WORDS and (
-            found := next((one for one in words if one.lower().lstrip("+-") in _NO_NUMBERS), None)
+            bad := next((word for word in words if word.lower().lstrip("+-") in _NO_NUMBERS), None)
         ):
-            raise element.error(f"{element.label}: {key} holds {found!r}; a finite number is needed")
+            raise element.error(f"{element.label}: {key} holds {bad!r}; a finite number is needed")
 
 
 def _copies(element: Element) -> int:
-    """How many elements there are once repetitions are written out; more than ``MOST_COPIES`` are refused."""
+    """Number of elements after expanding repetitions; more than ``MOST_COPIES`` are refused."""
     inside = sum(_copies(child) for child in element.children)
     if "builtin" in element.attributes and "params" in element.attributes:
         numbers = element.numbers("params", 1, 16)
@@ -262,7 +268,7 @@ def with_includes(root: Element, folder: Path | None) -> Element:
 
 
 class _Includes:
-    """Included files of one document: looked for beside the main file, then beside the file that names them."""
+    """Included files of one document, found in the main file's folder or that of the including file."""
 
     def __init__(self, folder: Path | None) -> None:
         self._main_folder = folder
@@ -297,12 +303,12 @@ def local_file(element: Element, name: str, folders: Iterable[Path | None]) -> P
     if "://" in name or name.startswith(("\\\\", "//")):
         raise element.error(f"{element.label}: {name!r} is not a local file; only local files are opened")
     name = name.replace("\\", "/")
-    places = [folder for folder in folders if folder is not None]
-    if not places and not Path(name).is_absolute():
+    known_folders = [folder for folder in folders if folder is not None]
+    if not known_folders and not Path(name).is_absolute():
         raise element.error(
             f"{element.label}: {name!r} cannot be found, since a text has no folder; load the model from its file"
         )
-    candidates = [place / name for place in places] or [Path(name)]
+    candidates = [folder / name for folder in known_folders] or [Path(name)]
     for path in candidates:
         if path.is_file():
             return path

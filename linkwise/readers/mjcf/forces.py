@@ -73,7 +73,7 @@ class Forces:
     # -- tendons ------------------------------------------------------------------------------------------------
 
     def lever_arms(self, tendon: int) -> dict[str, float]:
-        """How the length of a fixed tendon changes with each joint."""
+        """Derivatives of a fixed tendon's length by joint."""
         model, arms = self._model, dict[str, float]()
         start = int(model.tendon_adr[tendon])
         for wrap in range(start, start + int(model.tendon_num[tendon])):
@@ -88,7 +88,11 @@ class Forces:
     def tendons(self) -> Iterator[Tendon]:
         """Fixed tendons along which something acts, or that actuators pull."""
         model = self._model
-        pulled = {one.record.target for one in self.actuators if one.record and one.record.transmission == "tendon"}
+        pulled = {
+            actuator.record.target
+            for actuator in self.actuators
+            if actuator.record and actuator.record.transmission == "tendon"
+        }
         for tendon in range(model.ntendon):
             if not is_fixed_tendon(self._compiled, tendon):
                 continue
@@ -126,7 +130,7 @@ class Forces:
 
     @cached_property
     def actuators(self) -> list[Driven]:
-        """All actuators in their order; those that do not act are noted, unless none is to act."""
+        """All actuators in order; ignored ones are noted."""
         names = self._compiled.names("actuator", self._model.nactuator)
         taken = set(names)
         return [self._actuator(i, name, taken) for i, name in enumerate(names)]
@@ -170,19 +174,19 @@ class Forces:
         return Driven(element, record, arms, acts, controls, activations)
 
     def _gear(self, i: int) -> list[float]:
-        """The six numbers of an actuator's gear; those of drives of orientations have several such."""
+        """The six gear numbers of an actuator."""
         return self._model.actuator_gear[self._model.actuator_outadr[i]].tolist()
 
-    def _range(self, i: int, what: str) -> Interval | None:
+    def _range(self, i: int, quantity: str) -> Interval | None:
         """Bounds of the control input ("ctrl"), the force or the activation of an actuator."""
-        i = int(self._model.actuator_ctrladr[i]) if what == "ctrl" else i
-        if not getattr(self._model, f"actuator_{what}limited")[i]:
+        i = int(self._model.actuator_ctrladr[i]) if quantity == "ctrl" else i
+        if not getattr(self._model, f"actuator_{quantity}limited")[i]:
             return None
-        low, high = map(float, getattr(self._model, f"actuator_{what}range")[i])
+        low, high = map(float, getattr(self._model, f"actuator_{quantity}range")[i])
         return low, high
 
     def _transmission(self, i: int) -> tuple[str, str, dict[str, float], str]:
-        """How an actuator drives what, the lever arms of joints that it is known to drive, and why it does not act."""
+        """Transmission and target of an actuator, its lever arms by joint, and the reason if it is ignored."""
         model, word = self._model, self._enum("Trn", self._model.actuator_trntype[i])
         target, other = map(int, model.actuator_trnid[i])
         if word in ("joint", "jointinparent"):
@@ -221,17 +225,16 @@ class Forces:
 
     @cached_property
     def rotors(self) -> dict[str, Rotor]:
-        """What actuators add to hinges and slides whether they act or not, and the largest force that those which act
-        can give."""
+        """Inertia and damping that actuators add to hinges and slides, and the largest force of the active ones."""
         model, scalar = self._model, {joint.name for joint in self._tree.all_joints if joint.kind.only_step}
         rotors: dict[str, Rotor] = defaultdict(Rotor)
         forces: dict[str, Interval] = {}
-        for i, one in enumerate(self.actuators):
+        for i, actuator in enumerate(self.actuators):
             word = self._enum("Trn", model.actuator_trntype[i])
-            own = next(iter(one.arms), "") if word in ("joint", "jointinparent") else ""
-            self._add_rotor(i, one.element, rotors[own] if own in scalar else None)
-            for joint, arm in one.arms.items():
-                if joint in scalar and one.acts:
+            own = next(iter(actuator.arms), "") if word in ("joint", "jointinparent") else ""
+            self._add_rotor(i, actuator.element, rotors[own] if own in scalar else None)
+            for joint, arm in actuator.arms.items():
+                if joint in scalar and actuator.acts:
                     low, high = forces.get(joint, (0.0, 0.0))
                     least, most = _scaled(self._transmitted_force(i), arm)
                     forces[joint] = low + least, high + most
@@ -254,12 +257,16 @@ class Forces:
 
     @property
     def driven_joints(self) -> tuple[str, ...] | None:
-        """The joints that actuators drive, themselves or by fixed tendons, each once.  None if there are none: no
-        actuators, or only such as drive sites, spatial tendons and the like, which may move any joint."""
-        return tuple(dict.fromkeys(joint for one in self.actuators if one.acts for joint in one.arms)) or None
+        """Joints driven by actuators, directly or by fixed tendons, each once. None if there are no actuators, or only
+        such as may move any joint (sites, spatial tendons).
+        """
+        return (
+            tuple(dict.fromkeys(joint for actuator in self.actuators if actuator.acts for joint in actuator.arms))
+            or None
+        )
 
     def _transmitted_force(self, i: int) -> Interval:
-        """Between which bounds is the force at the joint or along the tendon: the gear times that of the actuator."""
+        """Bounds of the force at the joint or along the tendon: gear times actuator force."""
         return _scaled(_clipped(self._driving_force(i), self._range(i, "force")), self._gear(i)[0])
 
     def _driving_force(self, i: int) -> Interval:
@@ -280,7 +287,7 @@ class Forces:
     def effort_ranges(self) -> Iterator[EffortRange]:
         """Bounds of what actuators together give to joints."""
         model, off = self._model, self._compiled.disables("actuation")
-        for joint in (one for one in self._tree.all_joints if one.kind.only_step):
+        for joint in (joint for joint in self._tree.all_joints if joint.kind.only_step):
             limited = bool(model.jnt_actfrclimited[joint.index])
             if model.jnt_actgravcomp[joint.index] and (limited or off):
                 advice = "gravity compensation acts beside actuators, on or off"
@@ -289,20 +296,20 @@ class Forces:
                 yield EffortRange(joint.name, *map(float, model.jnt_actfrcrange[joint.index]))
 
     def records(self, site_frames: dict[int, str]) -> tuple[Actuator, ...]:
-        """The actuators that are read; those of sites drive the frames of these."""
+        """The actuators that are read; those at sites drive the frames of these."""
         names = self._compiled.names("site", self._model.nsite)
         frames = {names[site]: frame for site, frame in site_frames.items()}
-        found = []
-        for one in (driven.record for driven in self.actuators):
-            if one is not None and one.transmission == "site":
-                one = replace(one, target=frames[one.target])
-            if one is not None:
-                found.append(one)
-        return tuple(found)
+        records = []
+        for record in (driven.record for driven in self.actuators):
+            if record is not None and record.transmission == "site":
+                record = replace(record, target=frames[record.target])
+            if record is not None:
+                records.append(record)
+        return tuple(records)
 
 
 def _clipped(bounds: Interval, limits: Interval | None) -> Interval:
-    """What is left of the bounds where values beyond the limits are put to their ends."""
+    """Bounds after clipping to limits."""
     if limits is None:
         return bounds
     low, high = limits
@@ -317,10 +324,10 @@ def _scaled(bounds: Interval, factor: float) -> Interval:
 
 
 def note_effort_ranges(mechanism: Mechanism, records: tuple[Actuator, ...], joints: list[BodyJoint]) -> None:
-    """Note joints whose bounds of what actuators give them leave out actuators at sites, which MuJoCo counts."""
+    """Note joints whose force bounds ignore actuators at sites, which MuJoCo counts."""
     elements = {joint.name: joint.element for joint in joints}
-    bounded = {one.joint for one in mechanism.elements if isinstance(one, EffortRange)}
-    moved = (mechanism.frame(one.target).body for one in records if one.transmission == "site")
+    bounded = {element.joint for element in mechanism.elements if isinstance(element, EffortRange)}
+    moved = (mechanism.frame(record.target).body for record in records if record.transmission == "site")
     carried = {mechanism.bodies[i].joint for body in moved if body >= 0 for i in mechanism.tree.path(body)}
     for joint in (joint for joint in elements if joint in bounded & carried):
         advice = "forces of actuators at sites act beyond its bounds"
@@ -340,8 +347,9 @@ def gravity_compensation(tree: Tree) -> Iterator[GravityCompensation]:
 
 
 def fluid_forces(tree: Tree) -> Iterator[FluidForce]:
-    """What ``density``, ``viscosity`` and ``wind`` do to every body that moves: on its ellipsoids, where it has geoms
-    with that ``fluidshape``, else on the box of its inertia."""
+    """Fluid forces of ``density``, ``viscosity`` and ``wind`` on every moving body: on its ellipsoids
+    (``fluidshape``), else on its inertia box.
+    """
     compiled, model = tree.compiled, tree.compiled.model
     fluid: dict[str, Any] = {name: float(getattr(model.opt, name)) for name in ("density", "viscosity")}
     if not any(fluid.values()) or not compiled.has_passive_forces:
@@ -356,13 +364,13 @@ def fluid_forces(tree: Tree) -> Iterator[FluidForce]:
         around = [geom for geom in geoms if model.geom_fluid[geom, 0] > 0.0]
         if not around and not any(_in_fluid(compiled, geom) for geom in geoms):
             axes, moments = rotation_of(model.body_iquat[body]), model.body_inertia[body].tolist()
-            place: dict[str, Any] = {"axes": axes.tolist(), "position": model.body_ipos[body].tolist()}
-            yield FluidForce(tree.frame_of[body], "box", box_of_inertia(mass, moments), **place, **fluid)
+            placement: dict[str, Any] = {"axes": axes.tolist(), "position": model.body_ipos[body].tolist()}
+            yield FluidForce(tree.frame_of[body], "box", box_of_inertia(mass, moments), **placement, **fluid)
         for geom in geoms:
             kind = SHAPES.get(int(model.geom_type[geom]), "")
             if geom in compiled.meshes and (geom in around or _in_fluid(compiled, geom)):
-                what = compiled.element("geom", geom)
-                omit(what, "mesh in a fluid", "does not act: its half axes are not read")
+                mesh = compiled.element("geom", geom)
+                omit(mesh, "mesh in a fluid", "does not act: its half axes are not read")
             elif geom in around and kind:
                 rotation, position = compiled.pose("geom", geom)
                 yield FluidForce(
@@ -377,5 +385,5 @@ def fluid_forces(tree: Tree) -> Iterator[FluidForce]:
 
 
 def _in_fluid(compiled: Compiled, geom: int) -> bool:
-    """Whether a geom that a sphere stands for has a shape in fluids."""
+    """Whether a geom approximated by a sphere has fluid coefficients."""
     return geom in compiled.fluid_stand_ins

@@ -1,5 +1,4 @@
-"""Geoms as shapes, and which of them meet: by their masks and not by ``<exclude>``, on bodies that are no parent and
-child."""
+"""Geoms as shapes, and which of them collide: by masks and ``<exclude>``, except between parent and child."""
 
 from __future__ import annotations
 
@@ -85,7 +84,7 @@ def geoms_of(tree: Tree, paired: set[int]) -> Iterator[Geom]:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Which geoms meet.
+    """Collision filter of geoms.
 
     excluded          pairs of bodies that do not
     parents_and_children   whether those of bodies that a joint connects do
@@ -111,21 +110,21 @@ class Meeting:
         kinds: dict[tuple[object, ...], list[list[Geom]]] = {}  # the bodies of one kind are alike for what is noted
         for (_, *kind), alike in groups.items():
             kinds.setdefault(tuple(kind), []).append(alike)
-        for own in groups.values():
-            first = (next((x for x in alike if self._may_meet(own[0], x[0])), None) for alike in kinds.values())
+        for members in groups.values():
+            first = (next((x for x in alike if self._may_meet(members[0], x[0])), None) for alike in kinds.values())
             met = [group for group in first if group is not None]
             if met:
-                yield own, met
+                yield members, met
 
-    def _meet(self, one: Geom, other: Geom) -> bool:
-        (a, b), (c, d) = one.masks, other.masks
-        return bool(a & d or c & b) and frozenset((one.body, other.body)) not in self.excluded
+    def _meet(self, first: Geom, other: Geom) -> bool:
+        (a, b), (c, d) = first.masks, other.masks
+        return bool(a & d or c & b) and frozenset((first.body, other.body)) not in self.excluded
 
-    def _may_meet(self, one: Geom, other: Geom) -> bool:
-        movers = one.mover, other.mover
+    def _may_meet(self, first: Geom, other: Geom) -> bool:
+        movers = first.mover, other.mover
         related = not self.parents_and_children and any(self._is_parent(*pair) for pair in (movers, movers[::-1]))
-        return movers[0] != movers[1] and not related and self._meet(one, other)
+        return movers[0] != movers[1] and not related and self._meet(first, other)
 
-    def _is_parent(self, one: int, other: int) -> bool:
-        """Whether a moving body carries the other by its joints."""
-        return bool(one) and bool(other) and self.tree.mover(self.tree.parents[other]) == one
+    def _is_parent(self, first: int, other: int) -> bool:
+        """Whether one moving body is the other's parent by joints."""
+        return bool(first) and bool(other) and self.tree.mover(self.tree.parents[other]) == first

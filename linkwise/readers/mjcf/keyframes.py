@@ -1,4 +1,4 @@
-"""Configurations that a model gives: the one it starts from, and those of its keyframes."""
+"""Initial configuration and keyframes of a model."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ Coordinates = tuple[tuple[str, tuple[float, ...]], ...]
 
 
 def initial_of(tree: Tree) -> Coordinates:
-    """MuJoCo's ``qpos0``: hinges and slides at their references, free bodies where the file has them.  A reference of
-    zero is one too: the author has put the bodies so."""
-    found: list[tuple[str, tuple[float, ...]]] = []
+    """MuJoCo's ``qpos0``: hinges and slides at their references (zero included), free bodies at their pose in the
+    file.
+    """
+    values: list[tuple[str, tuple[float, ...]]] = []
     for body in tree.bodies:
         for joint in tree.joints.get(body, []):
             if joint.kind.only_step:
-                found.append((joint.name, (joint.reference,)))
+                values.append((joint.name, (joint.reference,)))
             elif joint.kind.is_free:
-                found.append((joint.name, _base(tree, body) if joint.index < 0 else _free(tree, joint)))
-    return tuple(found)
+                values.append((joint.name, _base(tree, body) if joint.index < 0 else _free(tree, joint)))
+    return tuple(values)
 
 
 def _free(tree: Tree, joint: BodyJoint) -> tuple[float, ...]:
@@ -40,17 +41,18 @@ def _base(tree: Tree, body: int) -> tuple[float, ...]:
 
 def _split(numbers: np.ndarray, joint: BodyJoint, start: int) -> tuple[float, ...]:
     """Coordinates of a joint; of free bodies the position comes first in MuJoCo, last here."""
-    own = numbers[start : start + joint.kind.nq]
-    own = np.concatenate([own[3:], own[:3]]) if joint.kind.is_free else np.array(own)
+    coordinates = numbers[start : start + joint.kind.nq]
+    coordinates = np.concatenate([coordinates[3:], coordinates[:3]]) if joint.kind.is_free else np.array(coordinates)
     if joint.kind.nq >= 4:
-        length = float(np.linalg.norm(own[:4]))
-        own[:4] = own[:4] / length if length else (1.0, 0.0, 0.0, 0.0)
-    return tuple(own.tolist())
+        length = float(np.linalg.norm(coordinates[:4]))
+        coordinates[:4] = coordinates[:4] / length if length else (1.0, 0.0, 0.0, 0.0)
+    return tuple(coordinates.tolist())
 
 
 def keyframes_of(tree: Tree, driven: Sequence[Driven]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Postures: ((name, configuration), ...), and what keyframes say besides: ((name, velocities, control inputs,
-    activations), ...).  Those without names are ``key0``, ``key1``, ..."""
+    """Postures ((name, configuration), ...) and the rest of the keyframes ((name, velocities, control inputs,
+    activations), ...). Unnamed ones are ``key0``, ``key1``, ...
+    """
     model, postures, states = tree.compiled.model, dict[str, Coordinates](), list[tuple[Any, ...]]()
     joints = [joint for joint in tree.all_joints if joint.name != FLOATING_BASE]
     for key, name in enumerate(tree.compiled.names("key", model.nkey)):
@@ -70,23 +72,28 @@ def keyframes_of(tree: Tree, driven: Sequence[Driven]) -> tuple[tuple[Any, ...],
     return tuple(postures.items()), tuple(states)
 
 
-def _named(driven: Sequence[Driven], numbers: np.ndarray, what: str) -> Coordinates:
+def _named(driven: Sequence[Driven], numbers: np.ndarray, quantity: str) -> Coordinates:
     """Numbers of actuators that are read, but for zeros."""
-    found = ((one.record.name, float(numbers[i])) for one in driven if one.record for i in getattr(one, what))
-    return tuple((name, (number,)) for name, number in found if number)
+    pairs = (
+        (actuator.record.name, float(numbers[i]))
+        for actuator in driven
+        if actuator.record
+        for i in getattr(actuator, quantity)
+    )
+    return tuple((name, (number,)) for name, number in pairs if number)
 
 
 def _velocities(
     tree: Tree, joints: list[BodyJoint], numbers: np.ndarray, posture: dict[str, tuple[float, ...]]
 ) -> Coordinates:
-    """Velocities joint by joint; those of free bodies are along the axes of the world in MuJoCo, of the body here."""
-    found, model = [], tree.compiled.model
+    """Velocities by joint; those of free bodies are converted from world axes to body axes."""
+    velocities, model = [], tree.compiled.model
     for joint in joints if numbers.any() else ():
         start = int(model.jnt_dofadr[joint.index])
-        own = numbers[start : start + joint.kind.nv].tolist()
+        rates = numbers[start : start + joint.kind.nv].tolist()
         if joint.kind.is_free:
             rotation = np.array(rotation_matrix(posture[joint.name][:4]), dtype=float)
-            own = [*own[3:], *(rotation.T @ own[:3]).tolist()]
-        if any(own):
-            found.append((joint.name, tuple(own)))
-    return tuple(found)
+            rates = [*rates[3:], *(rotation.T @ rates[:3]).tolist()]
+        if any(rates):
+            velocities.append((joint.name, tuple(rates)))
+    return tuple(velocities)

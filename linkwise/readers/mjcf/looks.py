@@ -1,4 +1,4 @@
-"""What MJCF shows of bodies: geoms with the colours of their materials.  Files of meshes are not opened here.
+"""Visuals of MJCF bodies: geoms with material colours. Mesh files are not opened here.
 
 Geoms of the groups that MuJoCo shows are seen; those of the others touch, as the format's users have it.
 """
@@ -46,7 +46,7 @@ def looks_of(tree: Tree) -> Iterator[Look]:
 
 
 def _mesh(compiled: Compiled, geom: int, pose: Pose) -> tuple[Pose, dict[str, Any]]:
-    """Where a mesh is, and what a look has of it: its file, or its triangles as MuJoCo has them."""
+    """Pose of a mesh, and its visual: the file, or MuJoCo's triangles."""
     model, look = compiled.model, compiled.looks.get(compiled.meshes.get(geom, ""))
     number = int(model.geom_dataid[geom])
     opened = number >= 0 and SHAPES.get(int(model.geom_type[geom])) is None
@@ -63,7 +63,7 @@ def _mesh(compiled: Compiled, geom: int, pose: Pose) -> tuple[Pose, dict[str, An
 
 
 def _colour(compiled: Compiled, geom: int) -> tuple[float, ...] | None:
-    """The colour of a geom, of its material or of that's texture; None where there is none."""
+    """Colour of a geom, its material or texture; None without any."""
     model, material = compiled.model, int(compiled.model.geom_matid[geom])
     own = _decimal(model.geom_rgba[geom])
     if own != _GREY or geom in compiled.coloured or "rgba" in compiled.element("geom", geom).attributes:

@@ -1,4 +1,4 @@
-"""What a compiled model has and a mechanism does not: noted from the arrays, each with what can be done about it."""
+"""Parts of a compiled model that a mechanism does not have, noted with advice."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _OF_A_ROPE = (
 
 
 def note(compiled: Compiled) -> None:
-    """Note what acts on the mechanism, or measures it, and is left out; actuators, equalities and geoms are noted where
-    they are read."""
+    """Note ignored parts that act or measure; actuators, equalities and geoms are noted where they are read."""
     model = compiled.model
     for tendon in range(model.ntendon):
         _note_tendon(compiled, tendon)
-    flexible = {id(one): one for one in (compiled.element("flex", flex) for flex in range(model.nflex))}
+    flexible = {
+        id(soft_body): soft_body for soft_body in (compiled.element("flex", flex) for flex in range(model.nflex))
+    }
     for element in flexible.values():
         omit(element, "deformable body", NO_FLEX)
     for sensor in range(model.nsensor):
@@ -57,22 +58,22 @@ def is_fixed_tendon(compiled: Compiled, tendon: int) -> bool:
 
 
 def note_softness(
-    element: Element, what: str, constraint: str, advice: str, solref: Any, solimp: Any, margin: float = 0.0
+    element: Element, feature: str, constraint: str, advice: str, solref: Any, solimp: Any, margin: float = 0.0
 ) -> None:
     """Numbers of MuJoCo's solver for a limit or dry friction (``constraint``) of a joint or tendon."""
     names = [f"{name}{constraint}" for name in own_numbers(solref, solimp)] + ["margin"] * bool(margin)
     if names:
-        omit(element, f"{what} with {' and '.join(names)}", advice)
+        omit(element, f"{feature} with {' and '.join(names)}", advice)
 
 
 def own_numbers(solref: Any, solimp: Any) -> list[str]:
-    """Which numbers of the solver are other ones than the format has by default."""
-    given = (("solref", solref, SOLREF), ("solimp", solimp, SOLIMP))
-    return [name for name, numbers, usual in given if not np.array_equal(numbers, usual)]
+    """Names of solver parameters that differ from the format's defaults."""
+    defaults = (("solref", solref, SOLREF), ("solimp", solimp, SOLIMP))
+    return [name for name, numbers, usual in defaults if not np.array_equal(numbers, usual)]
 
 
 def _note_tendon(compiled: Compiled, tendon: int) -> None:
-    """What acts along spatial tendons; along fixed ones it is read, but for armature."""
+    """Note forces along spatial tendons, and armature of fixed ones."""
     model, element = compiled.model, compiled.element("tendon", tendon)
     acts = [
         word
@@ -87,6 +88,6 @@ def _note_tendon(compiled: Compiled, tendon: int) -> None:
     if acts:
         kind = "fixed" if fixed else "spatial"
         omit(element, f"{kind} tendon with {', '.join(acts)}", "does not act: give its forces as tau")
-    for word, given in (("springyield", model.tendon_springyield), ("actuatorfrcrange", model.tendon_actfrclimited)):
-        if fixed and given[tendon]:
+    for word, values in (("springyield", model.tendon_springyield), ("actuatorfrcrange", model.tendon_actfrclimited)):
+        if fixed and values[tendon]:
             omit(element, f"tendon with {word}", "not read")

@@ -53,7 +53,7 @@ class BodyJoint:
 
     @property
     def at_zero(self) -> Pose:
-        """The pose, in the frame the file gives, of what the joint moves while its coordinate is zero."""
+        """Pose, in the file's frame, of the moved side at coordinate zero."""
         if self.kind.hinge:
             half = -0.5 * self.reference
             return rotation_of([np.cos(half), *(np.sin(half) * np.array(self.kind.hinge))]), np.zeros(3)
@@ -64,8 +64,7 @@ class BodyJoint:
 
 @dataclass
 class Rotor:
-    """What the actuators of a joint add to it: inertia and damping, both times the square of the gear; and the largest
-    force that they can give it."""
+    """Inertia and damping that actuators add to a joint (times gear squared), and their largest force."""
 
     armature: float = 0.0
     damping: float = 0.0
@@ -104,11 +103,11 @@ class Tree:
 
     @property
     def all_joints(self) -> list[BodyJoint]:
-        """Of all bodies, in MuJoCo's order."""
+        """Joints of all bodies, in MuJoCo's order."""
         return [joint for body in self.bodies for joint in self.joints.get(body, ())]
 
     def mover(self, body: int) -> int:
-        """The body with the joints that move this one; the world if there are none."""
+        """The nearest ancestor with joints; the world if there is none."""
         while body and not self.joints.get(body):
             body = self.parents[body]
         return body
@@ -154,7 +153,7 @@ class Tree:
         )
 
     def _frames(self) -> list[str]:
-        """The frame of each body: of the same name, but for one that is called like the fixed world."""
+        """Frame name of each body: its own, unless it is the name of the world."""
         frames = list(self.names)
         for body in self.bodies:
             if self.names[body] == GROUND:
@@ -165,8 +164,9 @@ class Tree:
 
 
 def _without_rounding(matrix: np.ndarray, largest: float) -> np.ndarray:
-    """A matrix whose entries that differ from zero or from each other by rounding do not, as the axes of MuJoCo's
-    inertias and the axes of its bodies are turned against each other."""
+    """A matrix without rounding: entries that are zero or equal up to rounding are made so, since MuJoCo rotates
+    inertia axes against body axes.
+    """
     result, sizes = np.array(matrix), [0.0]
     for size in sorted(set(np.abs(matrix).ravel().tolist())):
         if size - sizes[-1] > _ROUNDING * largest:
@@ -223,8 +223,8 @@ class Assembly:
         pose = HERE if any(joint.kind.is_free for joint in joints) else tree.compiled.pose("body", body)
         anchor = np.zeros(3)
         for joint, link in zip(joints, links, strict=True):
-            own = mass if link == name else NOTHING
-            self._builder.link(link, own.mass, own.com, own.inertia)
+            part = mass if link == name else NOTHING
+            self._builder.link(link, part.mass, part.com, part.inertia)
             placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.at_zero)
             numbers = numbers_of(joint, tree.compiled, self._rotors.get(joint.name, Rotor()))
             numbers["mimic"] = mimic_joints.get(joint.name)
@@ -249,7 +249,7 @@ class Assembly:
 
 
 def numbers_of(joint: BodyJoint, compiled: Compiled, rotor: Rotor) -> dict[str, Any]:
-    """Armature, damping, friction, springs and limits, as ``Builder.joint`` takes them.
+    """Armature, damping, friction, springs and limits, as arguments of ``Builder.joint``.
 
     rotor   what actuators add to the joint, and what they can do
     """

@@ -78,7 +78,9 @@ def add_ball_constraints(builder: Builder, balls: Iterable[drake.BallConstraint]
 
 
 def independent_joints(joints: Sequence[Element]) -> tuple[str, ...] | None:
-    """Joints that are independent coordinates: all but those that say otherwise; None where none says anything."""
+    """Joints that are independent coordinates: all without ``independent="false"``; None if no joint has the
+    attribute.
+    """
     for joint in joints:
         said = joint.attributes.get("independent", "true")
         if said not in ("true", "false"):
@@ -94,9 +96,9 @@ def add_couplings(builder: Builder, root: Element, joints: Sequence[Element], ru
     dependent = {joint.text("name") for joint in joints if joint.attributes.get("independent") == "false"}
     for coupling in root.all("coupling"):
         ratio = _ratio(coupling)
-        ways = [_outwards(coupling.required(tag).text("link"), joint_above) for tag in ENDS]
-        shared = sum(a is b for a, b in zip(*ways, strict=False))
-        predecessors, successors = (_coordinates(coupling, way[shared:]) for way in ways)
+        paths = [_outwards(coupling.required(tag).text("link"), joint_above) for tag in ENDS]
+        shared = sum(a is b for a, b in zip(*paths, strict=False))
+        predecessors, successors = (_coordinates(coupling, way[shared:]) for way in paths)
         if not (predecessors or successors):
             raise coupling.error(f"{coupling.label}: both its links are parts of one rigid body; name links that move")
         if len(predecessors) == len(successors) == 1 and _mimics(
@@ -142,7 +144,7 @@ def _coordinates(coupling: Element, way: Sequence[Element]) -> list[str]:
 
 
 def _mimics(first: str, second: str, ratio: float, dependent: set[str], rules: dict[str, Mimic]) -> bool:
-    """Whether one joint can mimic the other so that ``second = ratio * first``; the rule is then among ``rules``."""
+    """Whether one joint can mimic the other, ``second = ratio * first``; adds the rule to ``rules``."""
     choices = [(second, Mimic(first, ratio)), (first, Mimic(second, 1.0 / ratio))]
     if first in dependent and second not in dependent:
         choices.reverse()

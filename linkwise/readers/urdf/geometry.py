@@ -11,10 +11,10 @@ from linkwise.readers.urdf.parts import pose
 
 #: Element of <geometry> -> its size as a shape has it.
 SIZES: dict[str, Callable[[Element], tuple[float, ...]]] = {
-    "sphere": lambda one: (one.number("radius"),),
-    "box": lambda one: tuple(size / 2.0 for size in _three(one)),
-    "cylinder": lambda one: (one.number("radius"), one.number("length") / 2.0),
-    "capsule": lambda one: (one.number("radius"), one.number("length") / 2.0),
+    "sphere": lambda shape: (shape.number("radius"),),
+    "box": lambda shape: tuple(size / 2.0 for size in _three(shape)),
+    "cylinder": lambda shape: (shape.number("radius"), shape.number("length") / 2.0),
+    "capsule": lambda shape: (shape.number("radius"), shape.number("length") / 2.0),
 }
 
 

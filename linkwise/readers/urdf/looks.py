@@ -1,4 +1,4 @@
-"""What URDF shows of links: <visual>, and <collision> where it is a mesh.  Files of meshes are not opened here."""
+"""Visuals of URDF links: <visual>, and <collision> meshes. Mesh files are not opened here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwise.readers.urdf.parts import pose
 
 
 def looks_of(root: Element, links: Sequence[Element], folder: Path | None) -> tuple[Look, ...]:
-    """All looks; one that cannot be read is not drawn, which is said."""
+    """All visuals; unreadable ones are skipped with a remark."""
     colours = dict(_named(root.all("material")))
     visuals = [visual for link in links for visual in link.all("visual")]
     colours |= dict(_named(material for visual in visuals for material in visual.all("material")))

@@ -21,8 +21,8 @@ _NO_MOTOR = "does not act: it drives no joint that moves"
 
 
 def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
-    """The joints that have motors, in the order of the file; None where nothing is said of motors, or of so few that
-    the others are likely to be forgotten.
+    """Joints with motors, in the order of the file; None if unspecified, or if so few are listed that others are
+    probably missing.
 
     A motor at a mimic joint drives the one it mimics.
     """
@@ -42,18 +42,19 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
 
 
 def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, ...]:
-    """A motor for every joint that has one of its own, the first where there are several, and the bounds of its force;
-    what drives otherwise is noted."""
+    """One actuator per joint that has its own motor (the first of several), with
+    force bounds; other drives are noted.
+    """
     motors: dict[str, Actuator] = {}
     taken: set[str] = set()
     for element in _elements(root):
         joints = list(_driven(element))
         known = [joint for joint in joints if joint.text("name") in mech.joint_names]
         if not known or (element.tag == "transmission" and not _is_simple(element, joints)):
-            what = "transmission" if element.tag == "transmission" else "ros2_control system"
-            what += " of several joints" if known else " of no moving joint"
+            feature = "transmission" if element.tag == "transmission" else "ros2_control system"
+            feature += " of several joints" if known else " of no moving joint"
             details = ", ".join(_described(element, joint) for joint in joints)
-            omit(element, what, _ADVICE if known else _NO_MOTOR, detail=details)
+            omit(element, feature, _ADVICE if known else _NO_MOTOR, detail=details)
             continue
         for joint in known:
             target = joint.text("name")
@@ -88,7 +89,7 @@ def _name(element: Element, joint: str, taken: set[str]) -> str:
 
 
 def _gear(element: Element, joint: Element) -> float:
-    """The reduction, 1 where there is none that can be read."""
+    """The reduction, by default 1."""
     try:
         return float(_reductions(element, joint)[0])
     except (IndexError, ValueError):
@@ -96,8 +97,9 @@ def _gear(element: Element, joint: Element) -> float:
 
 
 def _strong_joints(mech: Mechanism, elements: Sequence[Element], driven: Sequence[Sequence[Element]]) -> list[str]:
-    """Joints that one expects to have motors: of one degree of freedom, with an effort limit, in no loop, and not said
-    to be passive or only measured."""
+    """Joints expected to have motors: one degree of freedom, an effort limit, in no loop, not marked as passive or
+    measured only.
+    """
     named = {part.attributes.get("name") for element in elements for part in element.children if _is_joint(part)}
     passive = named - {joint.text("name") for joints in driven for joint in joints}
     inside = {mech.bodies[index].joint for loop in mech.loops for index in loop.bodies_within(mech)}
@@ -112,7 +114,7 @@ def _strong_joints(mech: Mechanism, elements: Sequence[Element], driven: Sequenc
 
 
 def _driven(element: Element) -> Iterator[Element]:
-    """The elements that name joints with motors: not those that are only measured, nor those that move along."""
+    """Elements that name driven joints, without measured and mimicking ones."""
     for child in element.children:
         if not _is_joint(child) or "passive" in child.tag:
             continue

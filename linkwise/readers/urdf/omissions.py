@@ -1,4 +1,4 @@
-"""What of a URDF file is not read: what constrains or drives is noted, and unknown elements."""
+"""Notes on ignored parts of a URDF file: constraints, drives, unknown elements."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def kind(joint: Element, without: Iterable[str] = ()) -> Joint:
 
 
 def _limits(joint: Element) -> Limits | None:
-    """The bounds in ``<limit>``: positions of revolute and prismatic joints (0 where left out, as the format says)."""
+    """Limits of ``<limit>``; positions of revolute and prismatic joints default to 0, as in the format."""
     limit = joint.first("limit")
     if limit is None:
         return None
@@ -134,7 +134,7 @@ def _limits(joint: Element) -> Limits | None:
 
 
 def mimic_rules(joints: Iterable[Element]) -> dict[str, Mimic]:
-    """By joint: the rule in its ``<mimic>``."""
+    """Rules of ``<mimic>`` by joint."""
     pairs = ((joint.text("name"), joint.first("mimic")) for joint in joints)
     return {name: _mimic(mimic) for name, mimic in pairs if mimic}
 

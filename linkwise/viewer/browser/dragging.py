@@ -94,10 +94,10 @@ class _Goal:
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """(3, nv) or (6, nv): how the hand moves."""
-        whole = lw.jacobian(self._mech, q, self._hand.link, frame="world_aligned")
+        whole_jacobian = lw.jacobian(self._mech, q, self._hand.link, frame="world_aligned")
         arm = lw.frame_pose(self._mech, q, self._hand.link)[:3, :3] @ self._hand.point
-        linear = whole[3:] + np.cross(whole[:3], arm, axis=0)
-        return linear if self._rotation is None else np.concatenate([linear, self._size * whole[:3]])
+        linear = whole_jacobian[3:] + np.cross(whole_jacobian[:3], arm, axis=0)
+        return linear if self._rotation is None else np.concatenate([linear, self._size * whole_jacobian[:3]])
 
 
 def _step(mech: lw.Mechanism, q: np.ndarray, jacobian: np.ndarray, error: np.ndarray, size: float) -> np.ndarray:
@@ -120,17 +120,19 @@ def _step(mech: lw.Mechanism, q: np.ndarray, jacobian: np.ndarray, error: np.nda
 def _at_limits(mech: lw.Mechanism, q: np.ndarray, step: np.ndarray) -> np.ndarray:
     """(nv,) of bool: velocities of joints that are at a limit and would leave it."""
     stuck = np.zeros(mech.nv, dtype=bool)
-    for joint, at, own in _limited(mech):
+    for joint, at, columns in _limited(mech):
         low, high = mech.limits.lower[at], mech.limits.upper[at]
         if not mech.bodies[mech.body_index(joint)].kind.rates_are_velocities:
             continue
-        stuck[own] = ((q[at] <= low + 1e-9) & (step[own] < 0.0)) | ((q[at] >= high - 1e-9) & (step[own] > 0.0))
+        stuck[columns] = ((q[at] <= low + 1e-9) & (step[columns] < 0.0)) | (
+            (q[at] >= high - 1e-9) & (step[columns] > 0.0)
+        )
     return stuck
 
 
 def _limited(mech: lw.Mechanism) -> list[tuple[str, slice, slice]]:
-    own = (body.joint for body in mech.bodies if not body.mimic)
-    return [(joint, mech.q_index(joint), mech.v_index(joint)) for joint in own]
+    movable = (body.joint for body in mech.bodies if not body.mimic)
+    return [(joint, mech.q_index(joint), mech.v_index(joint)) for joint in movable]
 
 
 def _best_along(

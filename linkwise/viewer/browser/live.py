@@ -58,18 +58,18 @@ class Live:
 
     def wrenches(self) -> np.ndarray:
         """(n_links, 6): what the hand does, in link frames."""
-        found = np.zeros((self.mech.n_links, 6))
+        pushes = np.zeros((self.mech.n_links, 6))
         if self.pull is None:
-            return found
+            return pushes
         hand, wanted = self.pull
         frame = self.mech.frame(hand.link)
         if frame.body < 0:
-            return found
+            return pushes
         pose = lw.link_poses(self.mech, self.q)[frame.body]
         point = frame.rotation @ hand.point + frame.position
         rate = lw.link_velocities(self.mech, self.q, self.v)[frame.body]
         damping = 2.0 * self.stiffness / STIFF
         local = pose[:3, :3].T @ (wanted - pose[:3, :3] @ point - pose[:3, 3])
         force = self.stiffness * local - damping * (rate[3:] + np.cross(rate[:3], point))
-        found[frame.body] = np.concatenate([np.cross(point, force), force])
-        return found
+        pushes[frame.body] = np.concatenate([np.cross(point, force), force])
+        return pushes

@@ -26,17 +26,17 @@ class Ellipsoid:
 def inertia_ellipsoids(mech: lw.Mechanism) -> list[Ellipsoid | None]:
     """Of each link, in its frame: the solid ellipsoid of uniform density that has its mass and inertia; None of links
     without."""
-    found: list[Ellipsoid | None] = []
+    ellipsoids: list[Ellipsoid | None] = []
     for mass, com, inertia in zip(mech.parameters.masses, mech.parameters.coms, mech.parameters.inertias, strict=True):
         moments, axes = np.linalg.eigh(inertia)
         squares = 2.5 * (moments.sum() - 2.0 * moments) / mass if mass > 0.0 else np.zeros(3)
         if not (squares > -1e-9 * np.abs(squares).max(initial=0.0)).all() or not squares.any():
-            found.append(None)
+            ellipsoids.append(None)
             continue
         axes = axes * np.linalg.det(axes)
         thinnest = 0.02 * float(np.sqrt(squares.max()))  # a rod is seen too
-        found.append(Ellipsoid(np.asarray(com), axes, np.maximum(np.sqrt(np.maximum(squares, 0.0)), thinnest)))
-    return found
+        ellipsoids.append(Ellipsoid(np.asarray(com), axes, np.maximum(np.sqrt(np.maximum(squares, 0.0)), thinnest)))
+    return ellipsoids
 
 
 def mass_centres(mech: lw.Mechanism, size: float) -> list[tuple[np.ndarray, float]]:

@@ -95,9 +95,9 @@ class Panel:
 
     def _add_sliders(self) -> None:
         session = self._viewer.session
-        for name, one in session.sliders.items():
-            label = f"{name} ({one.unit})" if one.unit else name
-            self._sliders[name] = self._slider(label, Scale.around(one.low, one.high), one.value(session.q))
+        for name, slider in session.sliders.items():
+            label = f"{name} ({slider.unit})" if slider.unit else name
+            self._sliders[name] = self._slider(label, Scale.around(slider.low, slider.high), slider.value(session.q))
             self._connect(name, self._sliders[name])
 
     def _slider(self, label: str, scale: Scale, value: float) -> Any:
@@ -142,11 +142,11 @@ class Panel:
         @self._gizmo.on_update
         async def _(event: Any) -> None:
             self._free = event.phase == "end"
-            place, quaternion = np.array(self._gizmo.position), np.array(self._gizmo.wxyz)
+            position, quaternion = np.array(self._gizmo.position), np.array(self._gizmo.wxyz)
             if event.phase == "end":
                 viewer.ask("let go", viewer.let_go)
             else:
-                viewer.ask("pull", lambda: viewer.pull(place, _rotation(quaternion) if rotate.value else None))
+                viewer.ask("pull", lambda: viewer.pull(position, _rotation(quaternion) if rotate.value else None))
 
     def _take(self, link: str) -> None:
         self._viewer.hand = Hand(link, np.zeros(3))
@@ -235,8 +235,8 @@ class Panel:
         with self._gui.add_folder("Show", expand_by_default=False):
             for kind in viewer.stage.kinds:
                 boxes[kind] = self._gui.add_checkbox(KINDS[kind], viewer.stage.is_shown(kind))
-            for what, label in OVERLAYS.items():
-                self._switch(what, self._gui.add_checkbox(label, False))
+            for overlay, label in OVERLAYS.items():
+                self._switch(overlay, self._gui.add_checkbox(label, False))
 
         def show(_: Any) -> None:
             kinds = [kind for kind, box in boxes.items() if box.value]
@@ -245,10 +245,10 @@ class Panel:
         for box in boxes.values():
             box.on_update(show)
 
-    def _switch(self, what: str, box: Any) -> None:
+    def _switch(self, overlay: str, box: Any) -> None:
         @box.on_update
         def _(event: Any) -> None:
-            self._viewer.ask(("show", what), lambda: self._viewer.set_shown(what, bool(box.value)))
+            self._viewer.ask(("show", overlay), lambda: self._viewer.set_shown(overlay, bool(box.value)))
 
     def _add_record(self) -> None:
         viewer = self._viewer

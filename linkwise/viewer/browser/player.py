@@ -75,10 +75,10 @@ class Clip:
         exert on links, "wrenches" from outside; empty where only configurations are known."""
         if self.source is None or len(self.motions) != 1:
             return {}
-        found = {"reactions": np.asarray(self.source.joint_wrenches)}
+        forces = {"reactions": np.asarray(self.source.joint_wrenches)}
         if self.source.wrenches is not None:
-            found["wrenches"] = np.asarray(self.source.wrenches)
-        return found
+            forces["wrenches"] = np.asarray(self.source.wrenches)
+        return forces
 
     def sample(self, t: float) -> int:
         """The last sample that is not later."""

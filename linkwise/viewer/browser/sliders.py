@@ -98,27 +98,27 @@ def _angles(quaternion: np.ndarray) -> np.ndarray:
 
 def sliders_of(mech: lw.Mechanism, size: float) -> tuple[Slider, ...]:
     """One slider per coordinate that can be moved alone; ``size`` in metres is that of the mechanism."""
-    found: list[Slider] = []
+    sliders: list[Slider] = []
     for body in mech.bodies:
         if not body.mimic:
-            found += _of_joint(mech, body, size)
-    return tuple(found)
+            sliders += _of_joint(mech, body, size)
+    return tuple(sliders)
 
 
 def _of_joint(mech: lw.Mechanism, body: Any, size: float) -> list[Slider]:
-    found: list[Slider] = []
+    sliders: list[Slider] = []
     start = mech.q_index(body.joint).start
     for k, measure in enumerate(body.kind.measures("q")):
-        place = start + k
+        index = start + k
         if measure.of == "quaternion":
-            if not any(one.angle is not None for one in found):
-                found += [
-                    Slider(f"{body.joint}.{a}", body.joint, -180.0, 180.0, DEGREE, place, n)
+            if not any(slider.angle is not None for slider in sliders):
+                sliders += [
+                    Slider(f"{body.joint}.{a}", body.joint, -180.0, 180.0, DEGREE, index, n)
                     for n, a in enumerate(ANGLES)
                 ]
             continue
         unit = {"angle": DEGREE, "length": METRE}.get(measure.of, "")
         scale = np.pi / 180.0 if unit == DEGREE else 1.0
-        low, high = (x / scale for x in reach_of(mech, place, measure.of, mech.initial[place], size))
-        found.append(Slider(mech.q_names[place], body.joint, low, high, unit, place))
-    return found
+        low, high = (x / scale for x in reach_of(mech, index, measure.of, mech.initial[index], size))
+        sliders.append(Slider(mech.q_names[index], body.joint, low, high, unit, index))
+    return sliders

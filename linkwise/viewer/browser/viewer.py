@@ -311,11 +311,11 @@ class Viewer:
 
     def _draw_elements(self, configurations: np.ndarray) -> None:
         """Springs, dampers, cylinders and gears of all mechanisms."""
-        found = []
+        meshes = []
         for number, q in enumerate(configurations if self._elements else ()):
-            one = placed_together(self._elements, lw.link_poses(self.session.mech, q), self._toward)
-            found.append(Mesh(one.vertices + self.stage.offset(number), one.faces))
-        self.stage.surface("elements", together(found), BLACK)
+            mesh = placed_together(self._elements, lw.link_poses(self.session.mech, q), self._toward)
+            meshes.append(Mesh(mesh.vertices + self.stage.offset(number), mesh.faces))
+        self.stage.surface("elements", together(meshes), BLACK)
 
     def _draw_overlays(self) -> None:
         session, stage, mech = self.session, self.stage, self.session.mech
@@ -370,20 +370,20 @@ class Viewer:
         self._longest[kind] = max(self._longest.get(kind, 0.0), longest)
         return overlays.scaled(arrows, self._longest[kind], self.session.scene.size)
 
-    def set_shown(self, what: str, shown: bool) -> None:
+    def set_shown(self, overlay: str, shown: bool) -> None:
         """Switch an overlay."""
-        self.shows = (self.shows | {what}) if shown else (self.shows - {what})
+        self.shows = (self.shows | {overlay}) if shown else (self.shows - {overlay})
         mech, size = self.session.mech, self.session.scene.size
-        if what == "mass centres":
+        if overlay == "mass centres":
             for link, (centre, radius) in zip(mech.link_names, overlays.mass_centres(mech, size), strict=True):
                 ball = overlays.Ellipsoid(np.asarray(centre), np.eye(3), np.full(3, radius))
                 self.stage.ellipsoid(f"com/{link}", ball if shown and radius else None, (60, 60, 60), 1.0, link)
-        elif what == "inertia":
+        elif overlay == "inertia":
             for link, shape in zip(mech.link_names, overlays.inertia_ellipsoids(mech), strict=True):
                 self.stage.ellipsoid(f"inertia/{link}", shape if shown else None, (230, 159, 0), 0.35, link)
-        elif what == "frames":
+        elif overlay == "frames":
             self.stage.show_axes(shown)
-        elif what == "trail":
+        elif overlay == "trail":
             self._trail = []
             self.mark_motion()
 

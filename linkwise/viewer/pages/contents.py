@@ -69,8 +69,8 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None, labels:
     toward = view.toward if level else np.cos(ELEVATION) * view.toward + np.sin(ELEVATION) * view.up
     count = 1 if shown.motion is None else len(shown.motion.q)
     aside, upright = (view.up, -view.toward) if level else (view.toward, view.up)  # rows are below, or behind
-    places = beside(count, math.ceil(math.sqrt(count)), box[1] - box[0], aside, upright)
-    whole = np.array([(box[:, None] + places).reshape(-1, 3).min(0), (box[:, None] + places).reshape(-1, 3).max(0)])
+    offsets = beside(count, math.ceil(math.sqrt(count)), box[1] - box[0], aside, upright)
+    extent = np.array([(box[:, None] + offsets).reshape(-1, 3).min(0), (box[:, None] + offsets).reshape(-1, 3).max(0)])
     return {
         "title": title,
         "note": shown.note,
@@ -85,13 +85,13 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None, labels:
         "quaternions": quaternions(mech),
         "sliders": [] if mech.constraints.holonomic_rows.any() or shown.motion else _sliders(mech, shown.q, seen.size),
         "q": _rounded(shown.q, 17),
-        "box": _rounded(whole),
+        "box": _rounded(extent),
         "follow": box is not travelled,
         "base": _base(mech),
-        "places": _rounded(places),
+        "places": _rounded(offsets),
         "up": _rounded(view.up),
         "toward": _rounded(toward),
-        "grid": _grid(whole, np.array([whole, travelled]).reshape(4, 3), view.toward if level else view.up),
+        "grid": _grid(extent, np.array([extent, travelled]).reshape(4, 3), view.toward if level else view.up),
         "motion": None if shown.motion is None else _motion(shown.motion, data),
         "bytes": data.packed,
     }
@@ -133,13 +133,13 @@ def _parts(
 
 def _struts(seen: Scene, meshes: list[dict[str, Any]], data: Bytes) -> list[dict[str, Any]]:
     """What is stretched between two points of links."""
-    found = []
+    struts = []
     for strut in seen.struts:
         meshes.append(_mesh(strut.shape, data))
         ends = [{"link": link, "point": _rounded(point)} for link, point in strut.ends]
-        one = {"name": strut.name, "ends": ends, "length": _rounded(strut.length), "mesh": len(meshes) - 1}
-        found.append({**one, "colour": _rounded(rgba(BLACK), 3)})
-    return found
+        entry = {"name": strut.name, "ends": ends, "length": _rounded(strut.length), "mesh": len(meshes) - 1}
+        struts.append({**entry, "colour": _rounded(rgba(BLACK), 3)})
+    return struts
 
 
 def _trails(shown: Shown, trail: Trail) -> list[np.ndarray]:
@@ -154,14 +154,14 @@ def _trails(shown: Shown, trail: Trail) -> list[np.ndarray]:
 
 def _drawn(trails: Sequence[np.ndarray], pin: float, meshes: list[dict[str, Any]], data: Bytes) -> list[Any]:
     """Paths as thin tubes; none of what stands still."""
-    found: list[Any] = []
+    drawn: list[Any] = []
     for points in trails:
         tube = tubes(np.stack([points[:-1], points[1:]], axis=1), TRAIL * pin)
         if len(tube.faces):
             meshes.append(_mesh(tube, data))
         moves = bool(len(tube.faces))
-        found.append({"mesh": len(meshes) - 1, "colour": _rounded(rgba(VERMILLION), 3)} if moves else None)
-    return found
+        drawn.append({"mesh": len(meshes) - 1, "colour": _rounded(rgba(VERMILLION), 3)} if moves else None)
+    return drawn
 
 
 def _mesh(mesh: Mesh, data: Bytes) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
         cell = np.floor((mesh.vertices - low) / (size / cells)).astype(np.int64)
         _, first, inverse = np.unique(cell, axis=0, return_index=True, return_inverse=True)
         faces = inverse.reshape(-1)[mesh.faces]
-        whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-        faces = faces[whole]
+        proper = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+        faces = faces[proper]
         if len(faces) <= most:
             counts = np.bincount(inverse.reshape(-1), minlength=len(first))[:, None]
             sums = np.stack([np.bincount(inverse.reshape(-1), x, len(first)) for x in mesh.vertices.T], axis=1)
@@ -207,12 +207,12 @@ def _labels(shown: Shown, wanted: bool, most: int | None) -> list[dict[str, Any]
         return []
     marks = Skeleton(shown.mech).at(shown.q)
     poses = np.concatenate([marks.poses, np.eye(4)[None]])  # the last one is that of the ground, -1
-    named = together([one for one in marks.labels if one[1] is not None], SAME_PLACE * _size(marks))
+    named = together([label for label in marks.labels if label[1] is not None], SAME_PLACE * _size(marks))
     if most is not None and len(named) > most:
         return []
     return [
-        {"name": name, "link": link, "point": _rounded(np.linalg.solve(poses[link], [*place, 1.0])[:3])}
-        for name, link, place in named
+        {"name": name, "link": link, "point": _rounded(np.linalg.solve(poses[link], [*position, 1.0])[:3])}
+        for name, link, position in named
     ]
 
 
@@ -238,9 +238,9 @@ def _boxes(shown: Shown, seen: Scene, parts: Sequence[Part]) -> tuple[np.ndarray
     if shown.motion is None:
         return first, first
     frames = shown.motion.q.reshape(-1, shown.mech.nq)
-    whole = box(frames[np.linspace(0, len(frames) - 1, MOMENTS).astype(int)])
-    far = np.linalg.norm(whole[1] - whole[0]) > FAR * np.linalg.norm(first[1] - first[0])
-    return (first if far and _travels(shown.mech) else whole), whole
+    everywhere = box(frames[np.linspace(0, len(frames) - 1, MOMENTS).astype(int)])
+    far = np.linalg.norm(everywhere[1] - everywhere[0]) > FAR * np.linalg.norm(first[1] - first[0])
+    return (first if far and _travels(shown.mech) else everywhere), everywhere
 
 
 def _has_floor(seen: Scene, up: np.ndarray) -> bool:
@@ -317,8 +317,8 @@ def _motion(motion: Frames, data: Bytes) -> dict[str, Any]:
 
 def _units(mech: lw.Mechanism) -> list[str]:
     """Of each coordinate."""
-    own = [body for body in mech.bodies if not body.mimic]
-    return [UNITS.get(number.of, "") for body in own for number in body.kind.measures("q")]
+    movable = [body for body in mech.bodies if not body.mimic]
+    return [UNITS.get(number.of, "") for body in movable for number in body.kind.measures("q")]
 
 
 def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, Any]]:
@@ -336,8 +336,8 @@ def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, A
                 sliders.append(_slider(name, UNITS.get(number.of, ""), start + k, lower, upper, q[start + k]))
             elif k == 0 or numbers[k - 1].of != QUATERNION:
                 for axis, turn in enumerate(_rotation_vector(q[start + k : start + k + 4])):
-                    one = _slider(f"{body.joint} about {'xyz'[axis]}", "rad", start + k, -math.pi, math.pi, turn)
-                    sliders.append({**one, "axis": axis})
+                    slider = _slider(f"{body.joint} about {'xyz'[axis]}", "rad", start + k, -math.pi, math.pi, turn)
+                    sliders.append({**slider, "axis": axis})
     return sliders
 
 

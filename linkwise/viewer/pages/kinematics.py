@@ -36,5 +36,5 @@ def forward_kinematics(mech: lw.Mechanism) -> str:
             name = f"t{len(text)}"
             lines.append(f"  const {name} = {FORMULAS[node.op.name].format(*(text[arg] for arg in node.args))};")
             text[node] = name
-    lines += [f"  out[{place}] = {text[node]};" for place, node in enumerate(program.results[0])]
+    lines += [f"  out[{index}] = {text[node]};" for index, node in enumerate(program.results[0])]
     return "\n".join([*lines, "}"]).replace("</", "<\\/")

@@ -51,8 +51,8 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
     if not (math.isfinite(rate) and rate > 0.0):
         raise ValueError(f"rate must be a positive number of frames per second, got {rate!r}")
     if isinstance(mech, lw.linkages.RangeOfMotion) or isinstance(q, lw.linkages.RangeOfMotion):
-        found = mech if q is None else q
-        return Shown(found.mechanism, found.path.q[0], _along(found.mechanism, found.path.q), _told(found))
+        travel = mech if q is None else q
+        return Shown(travel.mechanism, travel.path.q[0], _along(travel.mechanism, travel.path.q), _told(travel))
     if isinstance(mech, lw.Mechanism) and (q is None or isinstance(q, dict) or np.ndim(q) == 1):
         return Shown(mech, one_configuration(mech, q))
     members, count = _motions_of(mech, q, t, lambda number: range(min(number, MOST_MEMBERS)))
@@ -60,7 +60,7 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
     start, end = float(members[0].t[0]), float(members[0].t[-1])
     count = min(MOST_FRAMES, 1 + max(1, math.ceil((end - start) * rate))) if end > start else 1
     times = np.linspace(start, end, count)
-    configurations = np.stack([_continuous(one.mech, one.at(times)) for one in members])
+    configurations = np.stack([_continuous(member.mech, member.at(times)) for member in members])
     named = {} if members[0].timed else {"label": "along the path", "unit": ""}
     return Shown(members[0].mech, configurations[0, 0], Frames(configurations, start, end, **named), note)
 
@@ -69,20 +69,20 @@ def _continuous(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """The same configurations (m, nq), quaternions without changes of sign, so that numbers between them make sense."""
     q = np.array(q)
     for at in quaternions(mech):
-        own = q[:, at : at + 4]
-        turns = np.where(np.einsum("ij,ij->i", own[1:], own[:-1]) < 0.0, -1.0, 1.0)
-        own[1:] *= np.cumprod(turns)[:, None]
+        quaternion = q[:, at : at + 4]
+        turns = np.where(np.einsum("ij,ij->i", quaternion[1:], quaternion[:-1]) < 0.0, -1.0, 1.0)
+        quaternion[1:] *= np.cumprod(turns)[:, None]
     return q
 
 
 def quaternions(mech: lw.Mechanism) -> list[int]:
     """Where in q quaternions begin."""
-    found = []
+    indices = []
     for body in mech.bodies:
         kinds = [number.of for number in body.kind.measures("q")] if not body.mimic else []
         if "quaternion" in kinds:
-            found.append(mech.q_index(body.joint).start + kinds.index("quaternion"))
-    return found
+            indices.append(mech.q_index(body.joint).start + kinds.index("quaternion"))
+    return indices
 
 
 def moved_along_its_range(shown: Shown) -> Shown:
@@ -106,17 +106,17 @@ def moved_along_its_range(shown: Shown) -> Shown:
     return replace(shown, note="no joint of one coordinate can be driven: save a motion to see it move")
 
 
-def _told(found: lw.linkages.RangeOfMotion) -> str:
+def _told(travel: lw.linkages.RangeOfMotion) -> str:
     """A range in words, angles in degrees."""
     unit, scale = {ANGLE: ("\u00b0", 180.0 / math.pi), LENGTH: (" m", 1.0)}.get(
-        measure_of(found.mechanism, found.coordinate), ("", 1.0)
+        measure_of(travel.mechanism, travel.coordinate), ("", 1.0)
     )
     low, high = (
-        f"{scale * end.value:.4g}{unit} ({end.cause}{' of ' * bool(end.joint)}{end.joint})" for end in found.ends
+        f"{scale * end.value:.4g}{unit} ({end.cause}{' of ' * bool(end.joint)}{end.joint})" for end in travel.ends
     )
-    if np.isinf([found.lower, found.upper]).all():
-        return f"{found.coordinate}: nothing stops it"
-    return f"{found.coordinate} from {low} to {high}"
+    if np.isinf([travel.lower, travel.upper]).all():
+        return f"{travel.coordinate}: nothing stops it"
+    return f"{travel.coordinate} from {low} to {high}"
 
 
 def _driven(mech: lw.Mechanism) -> list[str]:
@@ -136,12 +136,12 @@ def _range(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)  # an end that was not found is no matter here
         within = bool(((q >= mech.limits.lower) & (q <= mech.limits.upper)).all())  # else limits are not looked at
-        found = lw.linkages.range_of_motion(mech, joint, q, limits=within)
-    path, ends = found.path.q, found.values[[0, -1]]
-    if not np.isinf([found.lower, found.upper]).all() or np.ptp(ends) < 2.0 * math.pi * (1.0 + 1e-6):
+        travel = lw.linkages.range_of_motion(mech, joint, q, limits=within)
+    path, ends = travel.path.q, travel.values[[0, -1]]
+    if not np.isinf([travel.lower, travel.upper]).all() or np.ptp(ends) < 2.0 * math.pi * (1.0 + 1e-6):
         return path
     start = q[mech.q_index(joint)][0]
-    inner = path[(found.values > start) & (found.values < start + 2.0 * math.pi)]
+    inner = path[(travel.values > start) & (travel.values < start + 2.0 * math.pi)]
     last = lw.linkages.follow(mech, inner[-1], {joint: start + 2.0 * math.pi})
     return np.array([q, *inner, last])
 
@@ -153,20 +153,22 @@ def _excursion(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
     lower, upper = mech.limits.lower[at][0], mech.limits.upper[at][0]
     sides = []
     for way in (-EXCURSION, EXCURSION):
-        found = [q]
+        visited = [q]
         for goal in np.clip(q[at][0] + way * size * np.linspace(0.0, 1.0, 13)[1:], lower, upper):
             try:
-                found.append(lw.linkages.follow(mech, found[-1], {joint: goal}))
+                visited.append(lw.linkages.follow(mech, visited[-1], {joint: goal}))
             except lw.constraints.AssemblyError:
                 break
-        sides.append(found)
+        sides.append(visited)
     return np.array([*sides[0][:0:-1], *sides[1]])
 
 
 def _along(mech: lw.Mechanism, q: np.ndarray) -> Frames:
     """Configurations (n, nq) of a path, forth and back unless it ends where it began, at an even pace."""
     once = Motion(mech, paced(mech, q), q, timed=False).at(np.linspace(0.0, ROUND, 241))
-    ends = [Skeleton(mech).at(one).points for one in q[[0, -1]]]  # bars that rotate about themselves are not seen to
+    ends = [
+        Skeleton(mech).at(configuration).points for configuration in q[[0, -1]]
+    ]  # bars that rotate about themselves are not seen to
     closes = np.abs(ends[0] - ends[1]).max() < 1e-6
-    found = _continuous(mech, once if closes else np.concatenate([once, once[-2::-1]]))
-    return Frames(found[None], 0.0, ROUND, "along its range", "")
+    round_trip = _continuous(mech, once if closes else np.concatenate([once, once[-2::-1]]))
+    return Frames(round_trip[None], 0.0, ROUND, "along its range", "")

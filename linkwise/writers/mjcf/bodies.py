@@ -43,7 +43,7 @@ class Chain:
 
 
 class Bodies:
-    """Writes all bodies, depth first; knows in what order joints are then, and where sites are."""
+    """Writes all bodies, depth first, and records the order of joints and the sites."""
 
     def __init__(self, mech: Mechanism, report: Report, axes: Mapping[int, np.ndarray]) -> None:
         """``axes`` are principal axes of inertias, of bodies where it matters which are written."""
@@ -65,7 +65,7 @@ class Bodies:
     # -- sites --------------------------------------------------------------------------------------------------
 
     def site(self, link: str, pose: Pose, name: str) -> str:
-        """The name of a site at a pose on a link or frame: one that is there, or a new one."""
+        """Name of an existing or new site at a pose on a link or frame."""
         frame = self.mech.frame(link)
         placed = composed((frame.rotation, frame.position), pose)
         for known, (body, there) in self._sites.items():
@@ -78,7 +78,7 @@ class Bodies:
         return name
 
     def has(self, body: int) -> bool:
-        """Whether a body has an element of its own: links without mass between joints have none."""
+        """Whether a body has its own element; massless links between joints have none."""
         return body in self._elements
 
     def inside(self, body: int, pose: Pose) -> tuple[Element, Pose]:
@@ -91,10 +91,10 @@ class Bodies:
         element(parent, "site", name=name, **place(seen))
         self._sites[name] = (body, pose)
 
-    def _frames(self, body: int, *own: str) -> None:
-        """All frames and shapes of a body, but the frames that are there when it is read."""
+    def _frames(self, body: int, *skipped: str) -> None:
+        """Write all frames and shapes of a body except frames that loading creates."""
         for frame in self.mech.frames.values():
-            if frame.body == body and frame.name not in own:
+            if frame.body == body and frame.name not in skipped:
                 self._site(body, (frame.rotation, frame.position), frame.name)
         for shape in self.mech.shapes:
             carrier, pose = shape.placed(self.mech)
@@ -142,7 +142,7 @@ class Bodies:
         return Chain(tuple(links), last.link, HERE)
 
     def _only_stands_between(self, index: int) -> bool:
-        """Whether a link has neither mass nor anything fixed to it, and carries one other."""
+        """Whether a massless link without frames and shapes carries exactly one other."""
         body, mech = self.mech.bodies[index], self.mech
         if body.mass or body.inertia.any() or len(mech.tree.children[index]) != 1 or body.kind.is_free:
             return False
@@ -154,9 +154,15 @@ class Bodies:
         return not used and body.link not in ends and not self._is_target(body.link)
 
     def _is_target(self, link: str) -> bool:
-        """Whether an element acts on a link."""
-        targets = [one.target for one in self.mech.elements if isinstance(one, Actuator) and one.transmission == "site"]
-        return link in targets + [one.link for one in self.mech.elements if isinstance(one, GravityCompensation)]
+        """Whether a force element acts on a link."""
+        targets = [
+            element.target
+            for element in self.mech.elements
+            if isinstance(element, Actuator) and element.transmission == "site"
+        ]
+        return link in targets + [
+            element.link for element in self.mech.elements if isinstance(element, GravityCompensation)
+        ]
 
     def _poses(self, chain: Chain) -> tuple[list[Pose], Pose]:
         """The body's frame seen from each link of the chain, in the configuration that the file has, and from the
@@ -179,8 +185,8 @@ class Bodies:
             made.set("gravcomp", repr(share))
         (low, middle, high), axes = np.linalg.eigh(moments)
         if index in self._axes:
-            own = rotation @ self._axes[index]
-            numbers = {"quat": quaternion(own), "diaginertia": (own.T @ moments @ own).diagonal()}
+            rotated = rotation @ self._axes[index]
+            numbers = {"quat": quaternion(rotated), "diaginertia": (rotated.T @ moments @ rotated).diagonal()}
         elif (
             low > 0.0 and abs(low + middle - high) < NEAR_BOUND * high
         ):  # decomposed by MuJoCo it may be beyond the bound
@@ -195,14 +201,18 @@ class Bodies:
             self._report.remark("masses or inertias that linkwise reads and MuJoCo refuses", body.link)
 
     def _held_up(self, index: int) -> float:
-        """The share of a body's weight that is held up; zero where that does not act at its centre of mass."""
+        """Fraction of a body's weight that is compensated; zero if the force is not at its centre of mass."""
         mech, body = self.mech, self.mech.bodies[index]
         total, moment = 0.0, np.zeros(3)
-        for one in (one for one in mech.elements if isinstance(one, GravityCompensation)):
-            frame = mech.frame(one.link)
+        for compensation in (
+            compensation for compensation in mech.elements if isinstance(compensation, GravityCompensation)
+        ):
+            frame = mech.frame(compensation.link)
             if frame.body == index:
-                total += one.mass
-                moment += one.mass * (frame.rotation @ np.array(one.point) + frame.position - body.com)
+                total += compensation.mass
+                moment += compensation.mass * (
+                    frame.rotation @ np.array(compensation.point) + frame.position - body.com
+                )
         if total and np.abs(moment).max() > 1e-12 * max(abs(total), 1.0):
             self._report.omit("gravity compensation beside the centre of mass", body.link)
             return 0.0
@@ -238,50 +248,50 @@ class Bodies:
 
     def _numbers(self, body: Body) -> dict[str, Any]:
         """Armature, damping, friction, spring and limits."""
-        found: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         words = {"armature": "armature", "damping": "damping", "friction": "frictionloss", "stiffness": "stiffness"}
         for name, word in words.items():
             values = getattr(body, name)
             if len(set(values)) > 1:
                 self._report.omit(f"{name} that differs between coordinates", body.joint)
             elif values[0]:
-                found[word] = values[0]
+                attributes[word] = values[0]
         scalar = body.kind.only_step is not None
         if any(body.stiffness) and scalar:
-            found["springref"] = body.rest[0]
+            attributes["springref"] = body.rest[0]
         elif any(body.stiffness) and not np.allclose(body.rest, self._reference(body), rtol=0.0, atol=1e-15):
             self._report.omit("rest of the spring", body.joint)
-        if body.kind.is_free and {"armature", "stiffness", "frictionloss"} & found.keys():
+        if body.kind.is_free and {"armature", "stiffness", "frictionloss"} & attributes.keys():
             self._report.remark("armature, spring and friction along the world's axes in MuJoCo", body.joint)
         limits = body.limits
         if scalar and np.isfinite([*limits.lower, *limits.upper]).any():
             bounds = limits.lower[0], limits.upper[0]
-            found |= {"limited": True, "range": [min(max(x, -NO_LIMIT), NO_LIMIT) for x in bounds]}
+            attributes |= {"limited": True, "range": [min(max(x, -NO_LIMIT), NO_LIMIT) for x in bounds]}
         elif np.isfinite([*limits.lower, *limits.upper]).any():
             self._report.omit("limits of position", body.joint)
         if limits.stiffness is not None or limits.damping is not None:
             self._report.omit("stiffness and damping of limits", body.joint)
         if scalar and (efforts := self._efforts(body)) is not None:
-            found |= {"actuatorfrclimited": True, "actuatorfrcrange": efforts}
-        return found
+            attributes |= {"actuatorfrclimited": True, "actuatorfrcrange": efforts}
+        return attributes
 
     def _reference(self, body: Body) -> tuple[float, ...]:
-        """Where MuJoCo has the springs of balls and free joints at rest."""
+        """Rest position of springs of balls and free joints in MuJoCo."""
         return tuple(self.initial[body.joint]) if body.kind.is_free else body.kind.neutral()
 
     def _efforts(self, body: Body) -> tuple[float, float] | None:
-        """What actuators together give a joint at most; where they have bounds of their own, these say it."""
-        for one in self.mech.elements:
-            if isinstance(one, EffortRange) and one.joint == body.joint:
-                return max(one.lower, -NO_LIMIT), min(one.upper, NO_LIMIT)
+        """Total force bounds of a joint's actuators; None if the actuators' own bounds imply them."""
+        for bound in self.mech.elements:
+            if isinstance(bound, EffortRange) and bound.joint == body.joint:
+                return max(bound.lower, -NO_LIMIT), min(bound.upper, NO_LIMIT)
         most = body.limits.effort[0]
-        actuators = (one for one in self.mech.elements if isinstance(one, Actuator))
-        driven = any(body.joint in driven_by(self.mech, one) for one in actuators)
+        actuators = (element for element in self.mech.elements if isinstance(element, Actuator))
+        driven = any(body.joint in driven_by(self.mech, actuator) for actuator in actuators)
         return None if driven or not 0.0 < most < math.inf else (-most, most)
 
 
 def moved_by(kind: Joint, q: np.ndarray) -> Pose:
-    """The pose of the child side of a joint in its parent side."""
+    """Pose of the joint's child side in its parent side."""
     if kind.slide:
         return np.eye(3), float(q[0]) * np.array(kind.slide)
     if kind.hinge and q[0]:
@@ -316,20 +326,20 @@ def quaternion(rotation: np.ndarray) -> np.ndarray:
     largest = int(np.argmax(squares))
     if largest == 0:
         vector = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-        found = np.array([1.0 + squares[0], *vector])
+        q = np.array([1.0 + squares[0], *vector])
     else:
         i, j, k = (largest - 1 + step for step in range(3))
         i, j, k = i % 3, j % 3, k % 3
-        found = np.zeros(4)
-        found[0] = r[k, j] - r[j, k]
-        found[1 + i] = 1.0 + r[i, i] - r[j, j] - r[k, k]
-        found[1 + j], found[1 + k] = r[j, i] + r[i, j], r[k, i] + r[i, k]
-    found = found / np.linalg.norm(found)
-    return found if found[0] >= 0.0 else -found
+        q = np.zeros(4)
+        q[0] = r[k, j] - r[j, k]
+        q[1 + i] = 1.0 + r[i, i] - r[j, j] - r[k, k]
+        q[1 + j], q[1 + k] = r[j, i] + r[i, j], r[k, i] + r[i, k]
+    q = q / np.linalg.norm(q)
+    return q if q[0] >= 0.0 else -q
 
 
 def geom(parent: Element, shape: Shape, pose: Pose) -> Element:
-    """A shape; its masks are set where contacts are written."""
+    """The geom of a shape; masks are set when contacts are written."""
     return element(
         parent,
         "geom",

@@ -14,8 +14,9 @@ from linkwise.writers.xml import element
 
 
 def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, report: Report) -> None:
-    """``<pair>`` for each contact, ``<exclude>`` for links that are kept apart.  Masks stay where they lead to these
-    contacts alone, as linkwise reads them."""
+    """Write ``<pair>`` for each contact and ``<exclude>`` for links kept apart. Masks are kept if they lead to exactly
+    these contacts.
+    """
     if not mech.shapes:
         return
     acting = {frozenset(pair.shapes) for pair in mech.contact_pairs}
@@ -47,19 +48,19 @@ def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, report: Repor
 
 
 def _kept_apart(mech: Mechanism, bodies: Bodies, report: Report) -> list[tuple[str, ...]]:
-    """Names of moving bodies no shapes of which are to touch; of others it cannot be said for some shapes alone."""
+    """Names of moving bodies without contact between any of their shapes."""
     apart = {frozenset(pair) for pair in mech.annotations.kept_apart}
-    found: dict[frozenset[int], tuple[str, ...]] = {}
+    groups: dict[frozenset[int], tuple[str, ...]] = {}
     for pair in mech.annotations.kept_apart:
         moving = [mech.frame(name).body for name in pair if name in mech.frames]
         sides = [[shape.link for shape in mech.shapes if shape.placed(mech)[0] == body] for body in moving]
         if len(set(moving)) < 2 or min(moving) < 0 or not all(sides):
             continue
         if all(frozenset((a, b)) in apart for a in sides[0] for b in sides[1]):
-            found[frozenset(moving)] = tuple(bodies.inside(body, HERE)[0].get("name", "") for body in moving)
+            groups[frozenset(moving)] = tuple(bodies.inside(body, HERE)[0].get("name", "") for body in moving)
         else:
             report.omit("parts of links that are kept apart", " and ".join(pair))
-    return list(found.values())
+    return list(groups.values())
 
 
 def _by_masks(mech: Mechanism) -> set[frozenset[str]]:
@@ -67,10 +68,10 @@ def _by_masks(mech: Mechanism) -> set[frozenset[str]]:
     placed = [(shape, shape.placed(mech)[0]) for shape in mech.shapes]
     moving = [shape for shape, body in placed if body >= 0]
     fixed = [shape for shape, body in placed if body < 0]
-    found = set()
-    for one in moving:
+    pairs = set()
+    for first in moving:
         for other in fixed:
-            a, b = in_order(mech, one, other)
-            if one.may_touch(other) and can_touch(mech, a, b):
-                found.add(frozenset((one.name, other.name)))
-    return found
+            a, b = in_order(mech, first, other)
+            if first.may_touch(other) and can_touch(mech, a, b):
+                pairs.add(frozenset((first.name, other.name)))
+    return pairs

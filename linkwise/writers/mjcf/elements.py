@@ -19,56 +19,60 @@ def write_tendons(root: Element, mech: Mechanism) -> None:
     if not mech.forces.tendons:
         return
     section = element(root, "tendon")
-    for one in mech.forces.tendons:
-        rest = [x - one.offset for x in one.rest]
+    for tendon in mech.forces.tendons:
+        rest = [x - tendon.offset for x in tendon.rest]
         if rest == [-1.0, -1.0]:  # which stands for a length that is not given
             rest[0] = math.nextafter(-1.0, -2.0)
-        limits = None if one.limits is None else [_finite(x - one.offset) for x in one.limits]
+        limits = None if tendon.limits is None else [_finite(x - tendon.offset) for x in tendon.limits]
         made = element(
             section,
             "fixed",
-            name=one.name,
-            stiffness=one.stiffness or None,
+            name=tendon.name,
+            stiffness=tendon.stiffness or None,
             springlength=rest,
-            damping=one.damping or None,
-            frictionloss=one.friction or None,
+            damping=tendon.damping or None,
+            frictionloss=tendon.friction or None,
             limited=True if limits else None,
             range=limits,
         )
-        for joint, arm in one.joints:
+        for joint, arm in tendon.joints:
             element(made, "joint", joint=joint, coef=arm)
 
 
 def write_actuators(root: Element, mech: Mechanism, bodies: Bodies, report: Report) -> None:
     """Every actuator as ``<general>``."""
-    actuators = [one for one in mech.elements if isinstance(one, Actuator)]
+    actuators = [element for element in mech.elements if isinstance(element, Actuator)]
     section = element(root, "actuator") if actuators else None
-    offsets = {one.name: one.offset for one in mech.forces.tendons}
-    for one in actuators:
-        offset = one.gear[0] * offsets[one.target] if one.transmission == "tendon" else 0.0
-        gain, bias = ((p[0] + p[1] * offset, *p[1:]) for p in (one.gain, one.bias))
+    offsets = {tendon.name: tendon.offset for tendon in mech.forces.tendons}
+    for actuator in actuators:
+        offset = actuator.gear[0] * offsets[actuator.target] if actuator.transmission == "tendon" else 0.0
+        gain, bias = ((p[0] + p[1] * offset, *p[1:]) for p in (actuator.gain, actuator.bias))
         if gain[0] == -bias[1] and bias[2] > 0.0 and not any(gain[1:]):
-            report.omit("damping of a servo that drives motion", one.name)  # read as a damping ratio
-        target = one.target
-        if one.transmission == "site":
-            target = bodies.site(one.target, HERE, one.target)
+            report.omit("damping of a servo that drives motion", actuator.name)  # read as a damping ratio
+        target = actuator.target
+        if actuator.transmission == "site":
+            target = bodies.site(actuator.target, HERE, actuator.target)
         ranges: dict[str, Any] = {}
-        for word, bounds in (("ctrl", one.ctrl_range), ("force", one.force_range), ("act", one.activation_range)):
+        for word, bounds in (
+            ("ctrl", actuator.ctrl_range),
+            ("force", actuator.force_range),
+            ("act", actuator.activation_range),
+        ):
             if bounds is not None:
                 ranges |= {f"{word}limited": True, f"{word}range": [_finite(x) for x in bounds]}
         element(
             section,
             "general",
-            name=one.name,
-            group=None if mech.forces.acts("actuators", one.name) else SWITCHED_OFF,
-            gear=one.gear,
+            name=actuator.name,
+            group=None if mech.forces.acts("actuators", actuator.name) else SWITCHED_OFF,
+            gear=actuator.gear,
             gaintype="affine" if any(gain[1:]) else "fixed",
             gainprm=gain,
             biastype="affine" if any(bias) else "none",
             biasprm=bias,
-            dyntype=one.dynamics if one.has_activation else None,
-            dynprm=one.time_constant if one.has_activation else None,
-            **{one.transmission: target},
+            dyntype=actuator.dynamics if actuator.has_activation else None,
+            dynprm=actuator.time_constant if actuator.has_activation else None,
+            **{actuator.transmission: target},
             **ranges,
         )
 

@@ -1,4 +1,4 @@
-"""Fluids: MJCF has one around all bodies, which acts on the boxes of their inertias, or on ellipsoids in them."""
+"""Fluid forces in MJCF: one fluid for all bodies, acting on inertia boxes or on ellipsoids."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOSE = 1e-9  # relative: numbers that are the same but for rounding
 
 
 class Fluid:
-    """What of the fluid forces of a mechanism MJCF can say: all of them or, which is told, none.
+    """The fluid forces of a mechanism if MJCF can express all of them; otherwise none, with a report.
 
     option   attributes of ``<option>``
     axes     {body: (3, 3)}: principal axes of inertias as they have to be written, since drag depends on them where
@@ -34,14 +34,14 @@ class Fluid:
         self.axes: dict[int, np.ndarray] = {}
         self._mech = mech
         self._ellipsoids: list[tuple[FluidForce, int, Pose]] = []
-        parts = [one for one in mech.elements if isinstance(one, FluidForce)]
+        parts = [element for element in mech.elements if isinstance(element, FluidForce)]
         if not parts:
             return
         why = self._sorted(parts)
         if why:
             self.axes, self._ellipsoids = {}, []
-            for one in parts:
-                report.omit(f"fluid {why}", one.link)
+            for part in parts:
+                report.omit(f"fluid {why}", part.link)
             return
         first = parts[0]
         wind = first.wind if any(first.wind) else None
@@ -50,15 +50,15 @@ class Fluid:
     def _sorted(self, parts: list[FluidForce]) -> str:
         """Sort parts into boxes and ellipsoids; why it cannot be written, or nothing."""
         mech, around = self._mech, dict[int, list[FluidForce]]()
-        if len({(one.density, one.viscosity, one.wind) for one in parts}) > 1:
+        if len({(part.density, part.viscosity, part.wind) for part in parts}) > 1:
             return "that differs from body to body"
         for one in parts:
             around.setdefault(mech.frame(one.link).body, []).append(one)
         if any(body.mass >= LEAST_MASS and index not in around for index, body in enumerate(mech.bodies)):
             return "that is not around all bodies"
         for index, here in around.items():
-            placed = [(one, index, _placed(mech, one)) for one in here]
-            if all(one.shape == "ellipsoid" for one in here):
+            placed = [(part, index, _placed(mech, part)) for part in here]
+            if all(part.shape == "ellipsoid" for part in here):
                 self._ellipsoids += placed
             elif len(here) == 1 and _is_box_of(mech.bodies[index], *placed[0][::2]):
                 self.axes[index] = placed[0][2][0]
@@ -67,21 +67,23 @@ class Fluid:
         return ""
 
     def write(self, root: Element, bodies: Bodies) -> None:
-        """Ellipsoids: geoms that are there, where they have their half axes and place, or else further ones."""
-        geoms = {one.get("name", ""): one for one in root.iter("geom")}
+        """Write ellipsoids on matching geoms, or on additional ones."""
+        geoms = {geom.get("name", ""): geom for geom in root.iter("geom")}
         taken = set(geoms)
-        for one, index, pose in self._ellipsoids:
-            name = self._geom_of(one, index, pose, taken)
+        for part, index, pose in self._ellipsoids:
+            name = self._geom_of(part, index, pose, taken)
             if name is None:
                 parent, seen = bodies.inside(index, pose)
-                name = f"{one.link}_in_fluid"
+                name = f"{part.link}_in_fluid"
                 while name in geoms:
                     name += "_"
-                own: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 3}
-                geoms[name] = element(parent, "geom", name=name, type="ellipsoid", size=one.size, **own, **place(seen))
+                attributes: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 3}
+                geoms[name] = element(
+                    parent, "geom", name=name, type="ellipsoid", size=part.size, **attributes, **place(seen)
+                )
             taken.discard(name)
             geoms[name].set("fluidshape", "ellipsoid")
-            geoms[name].set("fluidcoef", " ".join(map(repr, one.coefficients)))
+            geoms[name].set("fluidcoef", " ".join(map(repr, part.coefficients)))
 
     def _geom_of(self, part: FluidForce, index: int, pose: Pose, free: set[str]) -> str | None:
         for name, kind, size, body, there in self._solids():
@@ -115,7 +117,7 @@ def _placed(mech: Mechanism, part: FluidForce) -> Pose:
 
 
 def _is_box_of(body: Any, part: FluidForce, pose: Pose) -> bool:
-    """Whether a box is that of a body's inertia, which its axes make diagonal."""
+    """Whether a box is the inertia box of a body."""
     axes, middle = pose
     moments = axes.T @ body.inertia @ axes
     along = moments.diagonal()

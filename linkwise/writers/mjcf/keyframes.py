@@ -15,30 +15,30 @@ from linkwise.writers.xml import element
 
 
 def write_keyframes(root: Element, mech: Mechanism, order: Sequence[int]) -> None:
-    """A key for each posture; ``order`` is that of the joints in the file."""
+    """Write one key per posture; ``order`` is the joint order of the file."""
     if not mech.postures:
         return
     section = element(root, "keyframe")
-    actuators = [one for one in mech.elements if isinstance(one, Actuator)]
+    actuators = [element for element in mech.elements if isinstance(element, Actuator)]
     known = {name: tuple(map(dict, more)) for name, *more in mech.annotations.keyframes}
     for name, q in mech.postures.items():
         velocities, inputs, activations = known.get(name, ({}, {}, {}))
         qpos: list[float] = []
         qvel: list[float] = []
         for index in order:
-            body, place = mech.bodies[index], mech.coordinates.place(mech.bodies[index].joint)
-            own, rates = place.positions(q), np.array(velocities.get(body.joint, (0.0,) * body.kind.nv))
+            body, entry = mech.bodies[index], mech.coordinates.place(mech.bodies[index].joint)
+            coordinates, rates = entry.positions(q), np.array(velocities.get(body.joint, (0.0,) * body.kind.nv))
             if body.mimic:
-                rates = place.ratio * np.array(velocities.get(body.mimic.joint, (0.0,)))
+                rates = entry.ratio * np.array(velocities.get(body.mimic.joint, (0.0,)))
             if body.kind.is_free:
-                axes = np.array(rotation_matrix(own[:4].tolist()), dtype=float)
-                rotation, position = composed((body.rotation, body.position), (axes, own[4:]))
-                own = np.array([*position, *quaternion(rotation)])
+                axes = np.array(rotation_matrix(coordinates[:4].tolist()), dtype=float)
+                rotation, position = composed((body.rotation, body.position), (axes, coordinates[4:]))
+                coordinates = np.array([*position, *quaternion(rotation)])
                 rates = np.array([*(rotation @ rates[3:]), *rates[:3]])
-            qpos += own.tolist()
+            qpos += coordinates.tolist()
             qvel += rates.tolist()
-        ctrl = [inputs.get(one.name, (0.0,))[0] for one in actuators]
-        act = [activations.get(one.name, (0.0,))[0] for one in actuators if one.has_activation]
+        ctrl = [inputs.get(actuator.name, (0.0,))[0] for actuator in actuators]
+        act = [activations.get(actuator.name, (0.0,))[0] for actuator in actuators if actuator.has_activation]
         element(
             section,
             "key",

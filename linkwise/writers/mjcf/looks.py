@@ -1,4 +1,4 @@
-"""What is seen of links: geoms that touch nothing, and assets of their meshes."""
+"""Visuals as geoms without contact, and mesh assets."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FORMATS = (".stl", ".obj", ".msh")  # of meshes that MuJoCo reads
 
 
 def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) -> None:
-    """A geom for each look; one that a shape says too is that shape's geom.  Other shapes are not seen then."""
+    """Write one geom per visual, shared with an identical shape; other shapes are made invisible."""
     if not mech.metadata.looks:
         return
-    geoms = {one.get("name", ""): one for one in root.iter("geom")}
+    geoms = {geom.get("name", ""): geom for geom in root.iter("geom")}
     for one in geoms.values():
         one.set("group", str(TOUCHING))
     shapes, assets, taken = {shape.name: shape for shape in mech.shapes}, _Assets(root, report), set(geoms)
@@ -37,10 +37,10 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
         if not bodies.has(body):
             report.omit("look of a link without mass", look.name)
             continue
-        own = (
+        attributes = (
             assets.mesh(look) if look.kind == MESH else {"size": (*look.size, 1.0) if look.kind == PLANE else look.size}
         )
-        if own is None:
+        if attributes is None:
             continue
         name = look.name
         while name in taken:
@@ -48,7 +48,15 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
         taken.add(name)
         parent, seen = bodies.inside(body, pose)
         made = element(
-            parent, "geom", name=name, type=look.kind, **own, contype=0, conaffinity=0, group=TOUCHING, **place(seen)
+            parent,
+            "geom",
+            name=name,
+            type=look.kind,
+            **attributes,
+            contype=0,
+            conaffinity=0,
+            group=TOUCHING,
+            **place(seen),
         )
         _show(made, look)
 
@@ -61,7 +69,7 @@ def _show(geom: Element, look: Look) -> None:
 
 
 def _is_same(mech: Mechanism, look: Look, shape: Shape) -> bool:
-    """Whether a geom of the shape is what is seen."""
+    """Whether a shape's geom equals the visual."""
     if look.kind != shape.kind or (shape.kind != PLANE and look.size != shape.size):
         return False
     (body, pose), (other, there) = _placed(mech, look.link, pose_of(look)), shape.placed(mech)
@@ -69,7 +77,7 @@ def _is_same(mech: Mechanism, look: Look, shape: Shape) -> bool:
 
 
 def _placed(mech: Mechanism, link: str, pose: Pose) -> tuple[int, Pose]:
-    """The body that carries it, and where it is there."""
+    """The carrying body, and the pose in its frame."""
     frame = mech.frame(link)
     return frame.body, composed((frame.rotation, frame.position), pose)
 
@@ -83,9 +91,9 @@ class _Assets:
         self._names: dict[Any, str] = {}
 
     def mesh(self, look: Look) -> dict[str, Any] | None:
-        """What a geom says of its mesh; None, which is told, where MuJoCo would refuse the file for it."""
-        given, file = scale_of(look), mesh_path(look, self._report.file)
-        if given is None:
+        """Attributes of a geom's mesh; None, with a report, if MuJoCo would refuse the file."""
+        scale, file = scale_of(look), mesh_path(look, self._report.file)
+        if scale is None:
             self._report.omit("mesh that is sheared", look.name)
             return None
         if not look.corners[0] and file is None:
@@ -96,7 +104,7 @@ class _Assets:
             return None
         key = (file, look.shaping, look.corners)
         if key not in self._names:
-            self._names[key] = self._written(look, file, *given)
+            self._names[key] = self._written(look, file, *scale)
         return {"mesh": self._names[key]}
 
     def _written(self, look: Look, file: str | None, scale: np.ndarray, rotation: np.ndarray, point: np.ndarray) -> str:

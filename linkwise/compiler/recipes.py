@@ -1,0 +1,391 @@
+"""Programs by recipe: what a function of the package makes of plain data is made once per machine.
+
+A program is determined by its *recipe*: the function that makes it, the function's arguments, and the sources of the
+package.  An *outline* of the program is kept on disk under a digest of the recipe: arrays, counts, a digest of its
+content, which is the key of its machine code.  In a later process ``remembered`` gives a program that knows its outline
+and makes the rest when that is asked for: with machine code on disk nothing is traced, differentiated or simplified.
+
+The digest covers values completely: numbers bit by bit, objects of the package by class and all fields, functions of
+the package by name, code and what they enclose.  What has code from elsewhere (a user's joint, law, algorithm or
+function of time) has no digest; programs of such arguments are made every time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import hashlib
+import importlib.util
+import json
+import platform
+import struct
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..mechanics.registered import REGISTERED
+from ..mechanism import Mechanism
+from .ir.program import Array, Program
+from .runtime import cache
+
+FORMAT = 1
+_PACKAGE = Path(__file__).resolve().parents[1]
+#: Folders whose sources have no part in programs: what draws, reads, writes and talks.
+_RIM = ("casadi", "cli", "demo", "interop", "jax", "notebook", "readers", "studies", "torch", "viewer", "writers")
+_VERSIONS = ("numpy", "scipy", "llvmlite")
+_NUMBER = struct.Struct("<d")
+_enabled = True
+
+
+class Foreign(TypeError):
+    """A value without a digest: it has code that is not the package's, or a state that is no data."""
+
+
+# -- what is kept ---------------------------------------------------------------------------------------
+
+
+def _of_outline(name: str) -> Any:
+    return property(lambda program: program.__dict__[name])
+
+
+def _of_whole(name: str) -> Any:
+    return property(lambda program: getattr(program._whole, name))
+
+
+class Outlined(Program):
+    """A program of which the outline is known; all else is made when it is asked for."""
+
+    def __new__(cls, *fields: Any, **named: Any) -> Any:
+        return Program(*fields, **named)  # a changed copy is a program like any other
+
+    @classmethod
+    def of(cls, outline: Mapping[str, Any], make: Callable[[], Program]) -> Outlined:
+        """The program that ``make`` gives when it is needed."""
+        program: Outlined = object.__new__(cls)
+        program.__dict__.update(outline, _make=make)
+        return program
+
+    @cached_property
+    def _whole(self) -> Program:
+        whole: Program = self.__dict__["_make"]()
+        if whole.content != self.content:
+            raise RuntimeError(
+                f"{self.name}: what was kept on disk is not what its recipe makes now: "
+                "linkwise.codegen.cache.clear() deletes it; please report this"
+            )
+        return whole
+
+    # What the outline has, though programs compute it; then what they have and it has not.
+    size, op_counts, has_loops, sparsity = map(_of_outline, ("size", "op_counts", "has_loops", "sparsity"))
+    nodes, results, loops, numbers, cells, sparse = map(
+        _of_whole, ("nodes", "results", "loops", "numbers", "cells", "sparse")
+    )
+
+
+#: Of the fields and properties of a program, those that its outline has.
+_PLAIN = ("name", "size", "op_counts", "constants_in_code", "registers", "content", "has_loops")
+
+
+def _written(program: Program, notes: Any) -> bytes:
+    """The outline of a program as bytes: the length of a header, the header in JSON, patterns of zeros as bits."""
+    header = {
+        "format": FORMAT,
+        "inputs": [(x.name, x.shape, x.axes) for x in program.inputs],
+        "outputs": [(x.name, x.shape, x.axes) for x in program.outputs],
+        "carried": program.carried,
+        "notes": notes,
+        "recipe": program.recipe,
+        **{name: getattr(program, name) for name in _PLAIN},
+    }
+    text = json.dumps(header).encode()
+    patterns = (np.packbits(pattern).tobytes() for pattern in program.sparsity)
+    return b"".join((len(text).to_bytes(8, "little"), text, *patterns))
+
+
+def _read(data: bytes) -> tuple[dict[str, Any], Any] | None:
+    """Fields and properties of a program, and its notes; None if the bytes are no outline."""
+    try:
+        start = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:start])
+        if header["format"] != FORMAT:
+            return None
+        outline: dict[str, Any] = {name: header[name] for name in (*_PLAIN, "recipe")}
+        for side in ("inputs", "outputs"):
+            outline[side] = tuple(Array(name, tuple(shape), tuple(axes)) for name, shape, axes in header[side])
+        outline["carried"] = tuple((a, b) for a, b in header["carried"])
+        patterns = []
+        for array in outline["outputs"]:
+            bits = np.frombuffer(data, np.uint8, (array.size + 7) // 8, start)
+            patterns.append(np.unpackbits(bits, count=array.size).astype(bool).reshape(array.shape))
+            start += len(bits)
+        outline["sparsity"] = tuple(patterns)
+        return (outline, header["notes"]) if start == len(data) else None
+    except (ValueError, KeyError, TypeError, IndexError):
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Remembered:
+    """A program, what was noted of it, and how to make again all that its function gives."""
+
+    program: Program
+    notes: Any
+    again: Callable[[], Any]
+
+
+def remembered(function: Callable[..., Any], *arguments: Any) -> Remembered:
+    """The program that a function of the package gives for these arguments: by its recipe, if it was made before.
+
+    The function gives a program, or an object with a ``program`` and ``notes``, which JSON holds.  It must depend on
+    its arguments alone."""
+
+    def again() -> Any:
+        return function(*arguments)
+
+    key = recipe(function, *arguments) if _enabled else None
+    kept = cache.fetch(key, cache.OUTLINE) if key is not None else None
+    found = _read(kept) if kept is not None else None
+    if found is not None:
+        outline, notes = found
+        program: Program = Outlined.of(outline, lambda: _program(again()))
+        return Remembered(program, notes, again)
+    made = again()
+    program, notes = _program(made), getattr(made, "notes", None)
+    if key is not None:
+        if program.recipe is None:  # else it was made by another function, whose recipe names it
+            program.__dict__["recipe"] = key
+        cache.store(key, _written(program, notes), cache.OUTLINE)
+    return Remembered(program, notes, lambda: made)
+
+
+def remembered_program(function: Callable[..., Program], *arguments: Any) -> Program:
+    """The program alone."""
+    return remembered(function, *arguments).program
+
+
+def known(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether an outline is on disk."""
+    key = recipe(function, *arguments) if _enabled else None
+    return key is not None and cache.fetch(key, cache.OUTLINE) is not None
+
+
+def _program(made: Any) -> Program:
+    program: Program = made if isinstance(made, Program) else made.program
+    return program
+
+
+@contextmanager
+def disabled() -> Iterator[None]:
+    """Make every program anew meanwhile, and keep none: for code that was changed while it runs."""
+    global _enabled
+    before, _enabled = _enabled, False
+    try:
+        yield
+    finally:
+        _enabled = before
+
+
+# -- digests --------------------------------------------------------------------------------------------
+
+
+def recipe(function: Callable[..., Any], *arguments: Any) -> str | None:
+    """The digest of a call in this version of the package; None where an argument has none."""
+    try:
+        made = _Digests().of((function, arguments))
+        return hashlib.sha256(made + _environment() + _of_registered()).hexdigest()
+    except Foreign:
+        return None
+
+
+@functools.cache
+def _environment() -> bytes:
+    """A digest of the sources of the package, but for its rim, and of the versions of what they call."""
+    digest = hashlib.sha256(repr((FORMAT, sys.version, platform.machine(), sys.platform)).encode())
+    for name in _VERSIONS:
+        for file in _version_files(name):
+            digest.update(f"{name} ".encode() + file.read_bytes() + b"\0")
+    for file in sorted(_sources()):
+        digest.update(str(file.relative_to(_PACKAGE)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.digest()
+
+
+def _version_files(name: str) -> list[Path]:
+    """Where a package writes its version: quicker than to ask its metadata, or import it."""
+    found = importlib.util.find_spec(name)
+    folder = Path(found.origin or "").parent if found else None
+    return [] if folder is None else [file for file in sorted(folder.glob("*version.py")) if file.is_file()]
+
+
+def _sources() -> Iterator[Path]:
+    for part in _PACKAGE.iterdir():
+        if part.is_dir() and part.name not in _RIM:
+            yield from part.rglob("*.py")
+        elif part.suffix == ".py":
+            yield part
+
+
+def _of_registered() -> bytes:
+    """A digest of what callers have registered, which algorithms may look up by name."""
+    return _Digests().of(dict(REGISTERED)) if REGISTERED else b""
+
+
+_DIGEST = "_digest"  # where a mechanism keeps its own: equal mechanisms may have other initial configurations
+_ATOMS = (bool, int, bytes, complex, type(None), type(...))
+_BUILTIN = ("builtins", "math", "operator", "itertools", "collections", "numpy")
+
+
+class _Digests:
+    """Values as bytes within one recipe, equal for equal values and different for different ones: atoms as they are,
+    all else as a digest.  What occurs several times is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[bytes, Any]] = {}  # with the object, which keeps its number
+        self._open: list[int] = []  # what is being looked at
+
+    def of(self, value: Any) -> bytes:
+        kind = type(value)
+        if kind is float:
+            return b"f" + _NUMBER.pack(value)
+        if kind is str:
+            text = value.encode("utf-8", "surrogatepass")
+            return b"s%d:" % len(text) + text
+        if kind in _ATOMS:
+            text = repr(value).encode()
+            return b"%s %d:" % (kind.__name__.encode(), len(text)) + text
+        number = id(value)
+        if number in self._known:
+            return self._known[number][0]
+        if number in self._open:  # a function that encloses itself
+            return b"open %d" % (len(self._open) - self._open.index(number))
+        self._open.append(number)
+        found = self._of_object(value)
+        self._open.pop()
+        self._known[number] = found, value
+        return found
+
+    def _all(self, tag: str, *parts: Any) -> bytes:
+        return b"#" + hashlib.sha256(f"{tag} {len(parts)} ".encode() + b"".join(map(self.of, parts))).digest()
+
+    def _of_object(self, value: Any) -> bytes:
+        if isinstance(value, Mechanism):
+            return self._of_mechanism(value)
+        kind = type(value)
+        if kind in (tuple, list):
+            return self._all(kind.__name__, len(value), *value)
+        if kind in (dict, types.MappingProxyType):
+            return self._all("dict", len(value), *(part for item in value.items() for part in item))
+        if kind in (set, frozenset):
+            return self._all("set", *sorted(map(self.of, value)))
+        if isinstance(value, np.ndarray):
+            return self._of_array(value)
+        if isinstance(value, (np.generic, np.dtype)):
+            return self._all(kind.__name__, repr(value))
+        if kind is slice:
+            return self._all("slice", value.start, value.stop, value.step)
+        if isinstance(value, Program):
+            return self._of_program(value)
+        if isinstance(value, type):
+            return self._all("type", *_place(value))
+        if isinstance(value, enum.Enum):
+            return self._all("enum", type(value), value.name)
+        found = self._of_callable(value)
+        return self._of_fields(value) if found is None else found
+
+    def _of_mechanism(self, mech: Mechanism) -> bytes:
+        """Of all that dynamics may depend on: not of notes on the file and pictures, nor of what it keeps."""
+        known: bytes | None = mech.__dict__.get(_DIGEST)
+        if known is None:
+            self.of(type(mech))
+            names = [x.name for x in dataclasses.fields(mech) if x.init]
+            fields = {name: getattr(mech, name) for name in names}
+            fields["annotations"] = dataclasses.replace(mech.annotations, notes=(), looks=())
+            known = mech.__dict__[_DIGEST] = self._all("mechanism", fields, sorted(mech._changed))
+        return known
+
+    def _of_array(self, array: np.ndarray) -> bytes:
+        if array.dtype.hasobject:
+            return self._all("objects", array.shape, array.ravel().tolist())
+        self.of(type(array))
+        return self._all("array", array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
+
+    def _of_program(self, program: Program) -> bytes:
+        if program.recipe is None:
+            raise Foreign("a program that was made without a recipe")
+        return self._all("program", program.recipe)
+
+    def _of_callable(self, value: Any) -> bytes | None:
+        if isinstance(value, types.FunctionType):
+            _require_ours(value.__code__.co_filename, value)
+            try:
+                cells = [cell.cell_contents for cell in value.__closure__ or ()]
+            except ValueError:
+                raise Foreign(f"{value!r} encloses what is not there yet") from None
+            own = (value.__module__, value.__qualname__, value.__defaults__, value.__kwdefaults__)
+            return self._all("function", *own, self._of_code(value.__code__), cells)
+        if isinstance(value, types.MethodType):
+            return self._all("method", value.__func__, value.__self__)
+        if isinstance(value, functools.partial):
+            return self._all("partial", value.func, value.args, value.keywords)
+        if isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
+            module = getattr(value, "__module__", None) or "numpy"
+            owner = getattr(value, "__self__", None)
+            if module.partition(".")[0] not in _BUILTIN or not (owner is None or isinstance(owner, types.ModuleType)):
+                raise Foreign(f"{value!r} of {module}")
+            return self._all("builtin", module, value.__name__)
+        if hasattr(value, "__wrapped__") and hasattr(value, "cache_info"):
+            return self._all("cached", value.__wrapped__)
+        return None
+
+    def _of_code(self, code: types.CodeType) -> bytes:
+        constants = [self._of_code(x) if isinstance(x, types.CodeType) else x for x in code.co_consts]
+        return self._all("code", code.co_firstlineno, code.co_code, code.co_names, constants)
+
+    def _of_fields(self, value: Any) -> bytes:
+        """Of an object of the package: its class and all that it holds."""
+        kind = type(value)
+        place = _place(kind)
+        if place[0] in ("builtins", "numpy"):
+            raise Foreign(f"{kind.__name__} is no data")
+        if dataclasses.is_dataclass(kind):
+            names = [x.name for x in dataclasses.fields(kind)]
+        else:
+            names = [name for name in _names(value) if not isinstance(getattr(kind, name, None), cached_property)]
+        more: tuple[Any, ...] = (tuple(value),) if isinstance(value, tuple) else ()
+        more += (dict(value),) if isinstance(value, Mapping) and isinstance(value, dict) else ()
+        return self._all("object", *place, names, *(getattr(value, name) for name in names), *more)
+
+
+def _names(value: Any) -> list[str]:
+    """The attributes that an object of a class without declared fields holds."""
+    names = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ()) if hasattr(value, name)]
+    held = getattr(value, "__dict__", None)
+    if held is None and not names and not isinstance(value, tuple):
+        raise Foreign(f"{type(value).__name__} holds what cannot be seen")
+    hidden = ("__dict__", "__weakref__")
+    return [*(name for name in names if name not in hidden), *(held or ())]
+
+
+def _place(kind: type) -> tuple[str, str]:
+    """Module and name of a class of the package, of Python or of NumPy."""
+    module = sys.modules.get(kind.__module__)
+    found: Any = module
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is not kind:
+        raise Foreign(f"{kind.__qualname__} is not to be found in {kind.__module__}")
+    if kind.__module__ not in ("builtins", "numpy"):
+        _require_ours(getattr(module, "__file__", None) or "", kind)
+    return kind.__module__, kind.__qualname__
+
+
+def _require_ours(file: str, what: Any) -> None:
+    path = Path(file)
+    if not path.is_relative_to(_PACKAGE) or path.relative_to(_PACKAGE).parts[0] in _RIM:
+        raise Foreign(f"{what!r} is not of the package")
