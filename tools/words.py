@@ -1,17 +1,21 @@
-"""How many words the documentation has, by part and by page.
+"""How many words the documentation has, by part and by page, and how many locals are named for no quantity.
 
 python -m tools.words            the parts
+python -m tools.words locals     names such as found, one, own, given, whole in the package: how often each is bound
 python -m tools.words PART       the pages of one part: tutorial, howto, coming_from, theory, pages, generated
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 70_000
+NAMES_OF_NOTHING = {"found", "one", "own", "given", "whole", "what", "place", "places", "ways"}
 GENERATED = {"api.md", "counts.md", "ledger.md"}  # written by programs
 
 
@@ -36,8 +40,23 @@ def written() -> int:
     return sum(sum(pages.values()) for part, pages in words().items() if part != "generated")
 
 
+def vague_locals() -> Counter[str]:
+    """Name -> how many variables and parameters of the package have it."""
+    counts: Counter[str] = Counter()
+    for path in (ROOT / "linkwise").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.arg):
+                counts[node.arg] += node.arg in NAMES_OF_NOTHING
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                counts[node.id] += node.id in NAMES_OF_NOTHING
+    return +counts
+
+
 if __name__ == "__main__":
-    if sys.argv[1:]:
+    if sys.argv[1:] == ["locals"]:
+        for name, count in vague_locals().most_common():
+            print(f"{count:7,} {name}")
+    elif sys.argv[1:]:
         for page, count in words()[sys.argv[1]].items():
             print(f"{count:7,} {page}")
     else:

@@ -26,16 +26,16 @@ class Coordinate(NamedTuple):
 
 def coordinates(mech: lw.Mechanism) -> list[Coordinate]:
     """All of them, joint by joint; a joint that mimics another has none of its own."""
-    found = []
+    listed = []
     for body in mech.bodies:
         if body.mimic:
             continue
-        own = mech.coordinates.place(body.joint)
-        rates = {number.name: own.v_index.start + k for k, number in enumerate(body.kind.measures("v"))}
+        entry = mech.coordinates.place(body.joint)
+        rates = {number.name: entry.v_index.start + k for k, number in enumerate(body.kind.measures("v"))}
         for k, number in enumerate(body.kind.measures("q")):
             name = f"{body.joint} {number.name}".rstrip()
-            found.append(Coordinate(name, own.q_index.start + k, rates.get(number.name)))
-    return found
+            listed.append(Coordinate(name, entry.q_index.start + k, rates.get(number.name)))
+    return listed
 
 
 @dataclass
@@ -108,12 +108,12 @@ def named(
     """``values`` with the joints of ``texts`` (JOINT=NUMBER[,NUMBER...]) set.  A joint that mimics another
     takes that one along.  ``option`` is what messages call them, --q or --v by default."""
     option = option or f"--{quantity}"
-    given = np.array(values, dtype=float)
+    array = np.array(values, dtype=float)
     named_by: dict[int, str] = {}
     for text in texts:
         joint, parsed = joint_numbers(mech, option, text)
-        own = mech.coordinates.place(joint)
-        index = own.q_index if quantity == "q" else own.v_index
+        entry = mech.coordinates.place(joint)
+        index = entry.q_index if quantity == "q" else entry.v_index
         other = named_by.get(index.start)
         if other is not None:
             twice = "is given twice" if other == joint else f"and {other!r} move together; give one of them"
@@ -123,10 +123,10 @@ def named(
         if len(parsed) != count:
             raise click.UsageError(f"{option} {text}: joint {joint!r} takes {count} numbers, commas between them")
         numbers_si = units.inside(mech, quantity, parsed, joint)
-        given[index] = own.q_at(numbers_si) if quantity == "q" else own.v_at(numbers_si)
+        array[index] = entry.q_at(numbers_si) if quantity == "q" else entry.v_at(numbers_si)
     if texts and quantity == "q":
-        units.check(option, mech, given)
-    return given
+        units.check(option, mech, array)
+    return array
 
 
 def joint_numbers(mech: lw.Mechanism, option: str, text: str) -> tuple[str, list[float]]:
@@ -135,7 +135,7 @@ def joint_numbers(mech: lw.Mechanism, option: str, text: str) -> tuple[str, list
     if not equals:
         raise click.UsageError(f"{option} {text}: the form is JOINT=NUMBER, such as {mech.joint_names[0]}=0.5")
     if "=" in joint and "," in joint:
-        each = " ".join(f"{option} {one}" for one in re.split(r",(?=[^,]*=)", text))
+        each = " ".join(f"{option} {part}" for part in re.split(r",(?=[^,]*=)", text))
         raise click.UsageError(f"{option} {text}: {option} is given once for each joint: {each}")
     mech.body_index(joint)  # says what is wrong with the name
     return joint, finite_numbers(f"{option} {text}", numbers)
@@ -145,8 +145,8 @@ def spread(
     option: str,
     texts: Sequence[str],
     values: np.ndarray,
-    place: Callable[[str], slice],
-    what: str = "joint",
+    index_of: Callable[[str], slice],
+    noun: str = "joint",
     listed: bool = False,
 ) -> np.ndarray:
     """A copy of ``values`` (n,) with NUMBER everywhere, and NAME=NUMBER[,NUMBER...] at the place of its name.
@@ -158,30 +158,33 @@ def spread(
     values, seen = np.array(values, dtype=float), set()
     common = [text for text in texts if "=" not in text]
     if len(common) > 1:
-        raise click.UsageError(f"{option} {' and '.join(common)}: give one number for all {what}s")
+        raise click.UsageError(f"{option} {' and '.join(common)}: give one number for all {noun}s")
     for text in [*common, *(text for text in texts if "=" in text)]:
         name, equals, numbers = text.rpartition("=")
-        own, parsed = place(name) if equals else slice(0, len(values)), finite_numbers(f"{option} {text}", numbers)
-        count = own.stop - own.start
+        target, parsed = (
+            index_of(name) if equals else slice(0, len(values)),
+            finite_numbers(f"{option} {text}", numbers),
+        )
+        count = target.stop - target.start
         if name in seen:
             raise click.UsageError(f"{option} {text}: {name!r} is given twice")
         seen.add(name)
         if len(parsed) != 1 and not (equals or (listed and len(parsed) == count)):
-            one = f"{what.upper()}=NUMBER for one of them"
-            raise click.UsageError(f"{option} {text}: one number is for all {what}s, {one}")
+            usage = f"{noun.upper()}=NUMBER for one of them"
+            raise click.UsageError(f"{option} {text}: one number is for all {noun}s, {usage}")
         if len(parsed) not in (1, count):
             takes = "one number" if count == 1 else f"one number, or {count} with commas between them"
-            raise click.UsageError(f"{option} {text}: {what} {name!r} takes {takes}")
-        values[own] = parsed
+            raise click.UsageError(f"{option} {text}: {noun} {name!r} takes {takes}")
+        values[target] = parsed
     return values
 
 
-def finite_numbers(what: str, text: str) -> list[float]:
+def finite_numbers(label: str, text: str) -> list[float]:
     """Numbers with commas between them."""
     try:
         parsed = [float(number) for number in text.split(",")]
     except ValueError:
-        raise click.UsageError(f"{what}: {text!r} is no number") from None
+        raise click.UsageError(f"{label}: {text!r} is no number") from None
     if not np.isfinite(parsed).all():
-        raise click.UsageError(f"{what}: numbers must be finite")
+        raise click.UsageError(f"{label}: numbers must be finite")
     return parsed

@@ -122,13 +122,13 @@ def parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array]
             continue
         if not isinstance(name, str):
             raise TypeError(f"a parameter is named by a string such as 'mass' or 'forearm.mass', got {name!r}")
-        array, places = _numbers_named(mech, name)
-        clash = taken.intersection(key for key, _ in places)
+        array, slots = _numbers_named(mech, name)
+        clash = taken.intersection(key for key, _ in slots)
         if clash:
             raise ValueError(f"parameter {name!r} repeats numbers that another parameter already makes inputs")
-        taken.update(key for key, _ in places)
+        taken.update(key for key, _ in slots)
         arrays.append(array)
-        entries.append(places)
+        entries.append(slots)
     return arrays, entries
 
 
@@ -163,41 +163,41 @@ def _of_joints(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array
         size = mech.bodies[body].kind.nv
         return Array(name, () if size == 1 else (size,)), [((kind, body), ...)]
     independent = [i for i, body in enumerate(mech.bodies) if not body.mimic]
-    places: Places = [((kind, i), mech.v_index(mech.bodies[i].joint)) for i in independent]
-    return Array(name, (mech.nv,)), places
+    slots: Places = [((kind, i), mech.v_index(mech.bodies[i].joint)) for i in independent]
+    return Array(name, (mech.nv,)), slots
 
 
 def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, Places]:
     """The pose of one side of a loop, or the length of a distance."""
-    found = [k for k, one in enumerate(mech.loops) if one.name == loop and isinstance(one, Loop)]
-    if not found:
-        known = [one.name for one in mech.loops if isinstance(one, Loop)]
+    matches = [k for k, closure in enumerate(mech.loops) if closure.name == loop and isinstance(closure, Loop)]
+    if not matches:
+        known = [closure.name for closure in mech.loops if isinstance(closure, Loop)]
         raise MechanismError(
             f"parameter {name!r}: {side} is that of one loop, 'LOOP.{side}', and mechanism {mech.name!r} has no loop "
             f"{loop!r}: {did_you_mean(loop, known)}"
         )
-    if side == LENGTH and not hasattr(getattr(mech.loops[found[0]], "kind", None), LENGTH):
+    if side == LENGTH and not hasattr(getattr(mech.loops[matches[0]], "kind", None), LENGTH):
         raise MechanismError(
             f"parameter {name!r}: only distances have a length (Builder.distance), and loop {loop!r} is none; where "
             f"its sides are, '{loop}.pose_a' and '{loop}.pose_b', can be parameters"
         )
-    return Array(name, () if side == LENGTH else PARAMETER_SHAPES["pose"]), [((side, found[0]), ...)]
+    return Array(name, () if side == LENGTH else PARAMETER_SHAPES["pose"]), [((side, matches[0]), ...)]
 
 
 def _contacts(mech: Mechanism, owner: str) -> list[int]:
     """Places in ``mech.contact_pairs``: of one pair, of all that a shape takes part in, or of all there are."""
     if owner and owner not in (pair.name for pair in mech.contact_pairs):
         mech.contact.shape(owner)
-    found = [k for k, pair in enumerate(mech.contact_pairs) if owner in ("", pair.name, *pair.shapes)]
-    if not found:
+    matches = [k for k, pair in enumerate(mech.contact_pairs) if owner in ("", pair.name, *pair.shapes)]
+    if not matches:
         whose = f"shape {owner!r} of " if owner else ""
         raise MechanismError(f"{whose}mechanism {mech.name!r} touches nothing: mech.with_ground() gives it a floor")
-    return found
+    return matches
 
 
 def refuse_unused(algorithm: Algorithm, program: Program) -> None:
     """Numbers of what acts that a program does not look at: plain dynamics are those of the bare mechanism."""
-    asked = [k for k, one in enumerate(program.inputs) if one.name.rpartition(".")[2] in NUMBERS_THAT_ACT]
+    asked = [k for k, array in enumerate(program.inputs) if array.name.rpartition(".")[2] in NUMBERS_THAT_ACT]
     asked = [k for k in asked if program.inputs[k].name not in algorithm.inputs]
     unread = program.unread if asked else ()
     for k in asked:

@@ -85,7 +85,12 @@ def assemble(
 
 
 def placed(
-    mech: Mechanism, what: str, guess: Float64Array, named: Sequence[str], wanted: Mapping[str, float], start: ArrayLike
+    mech: Mechanism,
+    label: str,
+    guess: Float64Array,
+    named: Sequence[str],
+    wanted: Mapping[str, float],
+    start: ArrayLike,
 ) -> Float64Array:
     """(nq,): ``guess`` (nq,) with its loops closed and the named joints held, coordinates of links where they are
     ``wanted``: on the branch of ``start`` if they can be driven there straight from it, with a warning elsewhere."""
@@ -97,7 +102,7 @@ def placed(
     determined = loop_equations(mech).is_closed(guess, LOOPS.closed) or count > mech.nv - decomposed(mech, q).rank
     if count and not held.kept and not determined:
         warn_caller(
-            f"{what}: loops of mechanism {mech.name!r} lock where {', '.join(map(repr, named))} are driven as given "
+            f"{label}: loops of mechanism {mech.name!r} lock where {', '.join(map(repr, named))} are driven as given "
             "straight from its initial configuration, so they are closed in another assembly mode, the first that is "
             "found: give more joints, or a way around it (linkages.follow_path)",
             MechanismWarning,
@@ -187,10 +192,10 @@ def _searched(
     """q, and where its loops are open or back to back what other guesses lead to, if any of them does: first some
     around ``start``, then any; of parts that share no coordinate each by itself."""
     mech, columns, parts = equations.mech, equations.sizes.columns, equations.parts
-    starts, found = np.array(start).reshape(-1, mech.nq), np.array(q).reshape(-1, mech.nq)
+    starts, placed_q = np.array(start).reshape(-1, mech.nq), np.array(q).reshape(-1, mech.nq)
     rng = np.random.default_rng(0)
     for further in range(1, tries):
-        is_open = ~_are_assembled(equations, found, tolerance)  # (states, parts)
+        is_open = ~_are_assembled(equations, placed_q, tolerance)  # (states, parts)
         failed = np.flatnonzero(is_open.any(axis=-1))
         if not len(failed):
             break
@@ -201,12 +206,12 @@ def _searched(
         guess = tree.integrate(mech, starts[failed], free * change, 1.0)
         guess[..., kept] = starts[failed][..., kept]
         is_open = is_open[failed]
-        guess = np.where(parts.at_places(is_open), guess, found[failed])  # the others stay where they are
+        guess = np.where(parts.at_places(is_open), guess, placed_q[failed])  # the others stay where they are
         there = closed_by(equations, guess, free, aim, tolerance, max_steps, columns, kept)
-        found[failed] = np.where(
-            parts.at_places(is_open & _are_assembled(equations, there, tolerance)), there, found[failed]
+        placed_q[failed] = np.where(
+            parts.at_places(is_open & _are_assembled(equations, there, tolerance)), there, placed_q[failed]
         )
-    return found.reshape(q.shape)
+    return placed_q.reshape(q.shape)
 
 
 def _are_assembled(equations: LoopEquations, q: np.ndarray, tolerance: float) -> np.ndarray:

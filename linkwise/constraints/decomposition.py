@@ -176,16 +176,16 @@ def orthonormalized(basis: np.ndarray) -> np.ndarray:
     """
     is_zero = ~basis.any(axis=-2)
     order = np.argsort(is_zero, axis=-1, kind="stable")[..., None, :]  # columns of zeros last
-    found = np.take_along_axis(basis, order, axis=-1)
-    finite = np.isfinite(found).all(axis=(-1, -2), keepdims=True)
-    found = np.where(finite, found, np.eye(*basis.shape[-2:]))
+    vectors = np.take_along_axis(basis, order, axis=-1)
+    finite = np.isfinite(vectors).all(axis=(-1, -2), keepdims=True)
+    vectors = np.where(finite, vectors, np.eye(*basis.shape[-2:]))
     for _ in range(2):
-        size = np.linalg.norm(found, axis=-2, keepdims=True)
-        found = found / np.where(size > 0.0, size, 1.0)
-        upper = np.linalg.qr(found, mode="r") + np.eye(found.shape[-1]) * (size == 0.0)
+        size = np.linalg.norm(vectors, axis=-2, keepdims=True)
+        vectors = vectors / np.where(size > 0.0, size, 1.0)
+        upper = np.linalg.qr(vectors, mode="r") + np.eye(vectors.shape[-1]) * (size == 0.0)
         upper = np.sign(np.einsum("...ii->...i", upper))[..., None] * upper  # as Gram and Schmidt have it
-        found = found @ np.linalg.inv(upper)
-    return np.take_along_axis(np.where(finite, found, np.nan), np.argsort(order, axis=-1), axis=-1)
+        vectors = vectors @ np.linalg.inv(upper)
+    return np.take_along_axis(np.where(finite, vectors, np.nan), np.argsort(order, axis=-1), axis=-1)
 
 
 def row_sizes(rows: np.ndarray) -> np.ndarray:
@@ -222,7 +222,7 @@ def _blocks(matrix: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     count, label = connected_components(bmat([[None, is_there], [is_there.T, None]]), directed=False)
     order, sizes = np.argsort(label, kind="stable"), np.bincount(label, minlength=count)
     members = np.split(order, np.cumsum(sizes)[:-1])
-    return [(own[own < m], own[own >= m] - m) for own in members]
+    return [(indices[indices < m], indices[indices >= m] - m) for indices in members]
 
 
 def _svd_by_blocks(
@@ -309,8 +309,8 @@ def pivoted_qr(matrices: np.ndarray) -> Pivoted:
     q = np.broadcast_to(np.eye(m), (*batch, m, m)).copy()
     r, pivots = matrices.copy(), np.broadcast_to(np.arange(n), (*batch, n)).copy()
     for state in np.ndindex(batch) if count else ():
-        packed, places, scales, _, _ = dgeqp3(matrices[state])
-        r[state], pivots[state] = packed, places - 1
+        packed, pivoted, scales, _, _ = dgeqp3(matrices[state])
+        r[state], pivots[state] = packed, pivoted - 1
         q[state][:, :count] = packed[:, :count]  # reflections, below the diagonal
         q[state] = dorgqr(q[state], scales)[0]
     return Pivoted(q, np.triu(r), pivots)

@@ -34,17 +34,17 @@ def forward_dynamics_derivatives(
 
     A ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.
     """
-    given: tuple[Any, Any, Any] = (q, v, tau)
-    if any(x is None or isinstance(x, Mapping) for x in given):
+    inputs: tuple[Any, Any, Any] = (q, v, tau)
+    if any(x is None or isinstance(x, Mapping) for x in inputs):
         at_q, at_v, under = checked_motion(mech, q, v, tau)
-        given = at_q, at_v, under
+        inputs = at_q, at_v, under
     if not mech.loops:
-        return trees.forward_dynamics_derivatives(mech, *given, wrenches)
+        return trees.forward_dynamics_derivatives(mech, *inputs, wrenches)
     if wrenches is None and serves(mech, NAME):
-        found = answer(mech, NAME, *given)
+        found = answer(mech, NAME, *inputs)
         if found is not None:
             return found[0], found[1], found[2]
-    return derivatives_at(state_of(mech, *given, wrenches, None))
+    return derivatives_at(state_of(mech, *inputs, wrenches, None))
 
 
 def derivatives_at(at: State, rank: int | None = None) -> Three:

@@ -103,9 +103,11 @@ def decomposed_jacobian(
 ) -> Decomposition:
     """The singular value decomposition of a constraint Jacobian (..., m, nv), lengths in units of the loops' sizes: the
     one place where ranks and least norms of constraints are decided.  It takes and returns numbers as they are."""
-    own, tolerance = sizes(mech), LOOPS.rank if tolerance is None else tolerance
-    rows = np.append(own.rows, np.ones(jacobian.shape[-2] - len(own.rows)))  # those of ``completed`` have no dimension
-    return decompose(jacobian, tolerance, rank, rows, own.columns if own.has_lengths else None)
+    scale, tolerance = sizes(mech), LOOPS.rank if tolerance is None else tolerance
+    rows = np.append(
+        scale.rows, np.ones(jacobian.shape[-2] - len(scale.rows))
+    )  # those of ``completed`` have no dimension
+    return decompose(jacobian, tolerance, rank, rows, scale.columns if scale.has_lengths else None)
 
 
 def decomposed_motions(mech: Mechanism, q: ArrayLike, rank: Any = None) -> Decomposition:
@@ -131,9 +133,9 @@ def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not 
         raise MechanismError(f"mechanism {mech.name!r}: {complaint}{which}")
 
 
-def one_state(who: str, mech: Mechanism, wrenches: Any = None, **given: Any) -> list[Float64Array]:
+def one_state(who: str, mech: Mechanism, wrenches: Any = None, **state: Any) -> list[Float64Array]:
     """The values given by name as float64 arrays; a batch is refused."""
-    arrays = checked_arrays(mech, wrenches, **given)
+    arrays = checked_arrays(mech, wrenches, **state)
     if any(array.ndim > 1 for array in arrays) or np.ndim(wrenches) > 2:
         raise MechanismError(f"{who} takes one state; loop over batches")
     return arrays
@@ -228,7 +230,7 @@ def loop_of(mech: Mechanism, row: int) -> str:
     return next(loop.name for loop in mech.loops if row < mech.constraints.rows(loop.name).stop)
 
 
-def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64Array:
+def velocity_rows(mech: Mechanism, joints: Sequence[str], label: str) -> Float64Array:
     """(p, nv): rows @ v are the velocities of the named joints, or single ones (``v_names``); that of a mimic joint has
     its ratio."""
     units = np.eye(mech.nv)
@@ -236,27 +238,27 @@ def velocity_rows(mech: Mechanism, joints: Sequence[str], what: str) -> Float64A
     def rows(name: str) -> Float64Array:
         if name not in mech.joint_names and name in mech.v_names:
             return units[[mech.v_names.index(name)]]
-        own = mech.coordinates.place(name)
-        return own.ratio * units[own.v_index]
+        entry = mech.coordinates.place(name)
+        return entry.ratio * units[entry.v_index]
 
     return np.concatenate([np.zeros((0, mech.nv)), *map(rows, names_of(joints))])
 
 
-def moved_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:
+def moved_by(mech: Mechanism, joints: Sequence[str], label: str) -> NDArray[np.intp]:
     """Places in v, ascending, that must stand still for the named joints to do so."""
-    return np.flatnonzero(velocity_rows(mech, joints, what).any(axis=0))
+    return np.flatnonzero(velocity_rows(mech, joints, label).any(axis=0))
 
 
-def driven_by(mech: Mechanism, joints: Sequence[str], what: str) -> NDArray[np.intp]:
+def driven_by(mech: Mechanism, joints: Sequence[str], label: str) -> NDArray[np.intp]:
     """Places in v, and in joint forces, of the named joints in their order, each once.  Mimic joints are refused: the
     forces of a mechanism are those on the coordinates that it has."""
-    rows = velocity_rows(mech, joints, what)
+    rows = velocity_rows(mech, joints, label)
     for name in names_of(joints):
         single = name not in mech.joint_names and mech.coordinates.index("v", name) is not None
         mimic = None if single else mech.bodies[mech.body_index(name)].mimic
         if mimic:
             raise MechanismError(
-                f"{what} names joint {name!r}, which mimics {mimic.joint!r} and has no force of its own: name "
+                f"{label} names joint {name!r}, which mimics {mimic.joint!r} and has no force of its own: name "
                 f"{mimic.joint!r}; a force at {name!r} is {mimic.ratio:g} times that on it"
             )
     return np.array(list(dict.fromkeys(np.nonzero(rows)[1].tolist())), dtype=int)

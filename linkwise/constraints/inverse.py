@@ -116,8 +116,8 @@ def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independe
     if independent is not None and list(names_of(independent)) != list(named):
         raise MechanismError("accelerations by joint say which are independent: leave out independent")
     values = rates_by_joint(mech, "a", named, 0.0)
-    own = [values[..., velocities_of(mech, name)] for name in named]
-    return np.concatenate([values[..., :0], *own], axis=-1), tuple(named)
+    columns = [values[..., velocities_of(mech, name)] for name in named]
+    return np.concatenate([values[..., :0], *columns], axis=-1), tuple(named)
 
 
 def joints_with_motors(
@@ -163,9 +163,9 @@ def _forces_for(
     load = times(at.mass, a) + force
     patterns = _patterns(velocity_units(mech)[driven], weights, distribution)
     reach = _reach(svd.null[..., driven, :], patterns, velocity_units(mech)[driven])
-    found = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
-    tau = np.zeros((*found.shape[:-1], mech.nv))
-    tau[..., driven] = found
+    forces = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
+    tau = np.zeros((*forces.shape[:-1], mech.nv))
+    tau[..., driven] = forces
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
     poor = missing > LOOPS.acceleration * np.abs(sizes(mech).columns * load).max(axis=-1, initial=0.0)
     if np.any(poor):
@@ -223,9 +223,9 @@ def _all_accelerations(
     dofs = mech.nv - np.asarray(svd.rank)
     if dofs.size and (count < dofs).all() and len(driven) < mech.nv:
         rows = np.eye(mech.nv)[chosen] if chosen.ndim == 1 else chosen
-        found, unknown = _following_freely(at, svd, rows, a, force, driven)
+        accelerations, unknown = _following_freely(at, svd, rows, a, force, driven)
         if (unknown == dofs - count).all():
-            return found
+            return accelerations
     with told_of_idle_motions(mech, q, independent):
         basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
     return times(basis[..., : a.shape[-1]], a) + offset
@@ -242,9 +242,9 @@ def _following_freely(
     """
     null, offset = svd.null, -svd.solve(at.bias)
     across = np.swapaxes(null, -1, -2)
-    given = decompose(rows @ null)
-    left_open = np.eye(null.shape[-1]) - given.pseudo_inverse @ (rows @ null)
-    y = given.solve(a - times(rows, offset))
+    selected = decompose(rows @ null)
+    left_open = np.eye(null.shape[-1]) - selected.pseudo_inverse @ (rows @ null)
+    y = selected.solve(a - times(rows, offset))
     reach = across[..., driven]
     beyond = np.eye(null.shape[-1]) - reach @ decompose(reach).pseudo_inverse
     inertia = across @ at.mass

@@ -61,9 +61,9 @@ def derivatives_of_inverse_dynamics(
     weights, holds = velocity_units(mech)[driven] ** 2, None if at.active is None else at.active > 0.0
     tau = inverse_dynamics(mech, at.q, at.v, a, actuated, weights, at.wrenches, active=holds, besides=besides)
 
-    own = terms(mech, at.q, at.v, active=at.active)
-    refuse_open(at, own)
-    svd = decomposed_jacobian(mech, own.jacobian)
+    equations = terms(mech, at.q, at.v, active=at.active)
+    refuse_open(at, equations)
+    svd = decomposed_jacobian(mech, equations.jacobian)
     independent = along_null_space(mech, svd)
     basis, closing, rows = independent.basis, independent.closing, independent.rows
     load = tree.inverse_dynamics(mech.spanning_tree, at.q, at.v, a, at.wrenches)
@@ -76,12 +76,12 @@ def derivatives_of_inverse_dynamics(
     onto = basis @ rows
     onto_positions = onto
     if mech.constraints.is_nonholonomic:
-        holonomic = own.jacobian * mech.constraints.holonomic_rows[:, None]
+        holonomic = equations.jacobian * mech.constraints.holonomic_rows[:, None]
         positions = along_null_space(mech, decomposed_jacobian(mech, holonomic))
         onto_positions = positions.basis @ positions.rows
         bias_of_v = bias_by_v(at, here)
     else:
-        bias_of_v = 2.0 * (velocity_by_q - own.jacobian @ step_rate_jacobian(at))
+        bias_of_v = 2.0 * (velocity_by_q - equations.jacobian @ step_rate_jacobian(at))
     v_by_q = -closing @ (velocity_by_q @ onto_positions)
     a_by_q = -closing @ (bias_by_q @ onto_positions + bias_of_v @ v_by_q)
     a_by_v = -closing @ (bias_of_v @ onto)
@@ -89,9 +89,9 @@ def derivatives_of_inverse_dynamics(
     load_by_q, load_by_v = force_derivatives(at, a)
     d_load = np.concatenate(
         [
-            (load_by_q + reaction_by_q) @ onto_positions + load_by_v @ v_by_q + own.mass @ a_by_q,
-            load_by_v @ onto + own.mass @ a_by_v,
-            own.mass @ onto,
+            (load_by_q + reaction_by_q) @ onto_positions + load_by_v @ v_by_q + equations.mass @ a_by_q,
+            load_by_v @ onto + equations.mass @ a_by_v,
+            equations.mass @ onto,
         ],
         axis=-1,
     )

@@ -52,10 +52,10 @@ def that_count(
     if tolerance is None and redundancy(mech).blocks:
         held = np.broadcast_to(active > 0.0, (*rows.shape[:-2], active.shape[-1]))
         for mask in np.unique(held.reshape(-1, held.shape[-1]), axis=0):
-            states, own = (held == mask).all(axis=-1), row_mask(mech, mask).astype(bool)
-            part, kept = mechanism_holding(mech, mask), rows[states][:, own]
+            states, active_rows = (held == mask).all(axis=-1), row_mask(mech, mask).astype(bool)
+            part, kept = mechanism_holding(mech, mask), rows[states][:, active_rows]
             here = np.zeros((len(kept), *rows.shape[-2:]))
-            here[:, own] = without_rounding(part, kept[..., :n], kept) if part.loops else kept
+            here[:, active_rows] = without_rounding(part, kept[..., :n], kept) if part.loops else kept
             rows[states] = here
     return rows
 

@@ -41,8 +41,8 @@ def constraint_forces(
     are not.  Options are those of ``forward_dynamics``."""
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
-    def reference(*given: Any) -> Float64Array:
-        return _reaction(mech, options, *given)[0]
+    def reference(*state: Any) -> Float64Array:
+        return _reaction(mech, options, *state)[0]
 
     if options:
         return reference(*arrays, mask, wrenches)
@@ -65,8 +65,8 @@ def multipliers(
     it depends on no unit."""
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
-    def reference(*given: Any) -> Float64Array:
-        return _multipliers(mech, options, *given)
+    def reference(*state: Any) -> Float64Array:
+        return _multipliers(mech, options, *state)
 
     if options:
         return reference(*arrays, mask, wrenches)
@@ -97,8 +97,8 @@ def loop_reactions(
     """
     arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
 
-    def reference(*given: Any) -> Float64Array:
-        return wrenches_of_loops(mech, given[0], _multipliers(mech, options, *given))
+    def reference(*state: Any) -> Float64Array:
+        return wrenches_of_loops(mech, state[0], _multipliers(mech, options, *state))
 
     one_of("frame", frame, ("loop", "world_aligned"))
     found = (
@@ -235,8 +235,8 @@ def _reaction(
     return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, at.jacobian
 
 
-def _multipliers(mech: Mechanism, options: Options, *given: Any) -> Float64Array:
-    forces, jacobian = _reaction(mech, options, *given)
+def _multipliers(mech: Mechanism, options: Options, *state: Any) -> Float64Array:
+    forces, jacobian = _reaction(mech, options, *state)
     return -_balancing(mech, jacobian, forces, options.get("tolerance"), options.get("rank"))
 
 
@@ -257,8 +257,8 @@ def _balancing(
 
 def _least_multipliers(mech: Mechanism, jacobian: np.ndarray, rank: Any, forces: np.ndarray) -> Float64Array:
     """(..., m): lambda with G* lambda = forces, the least in units of moments, lengths those of the mechanism."""
-    own = sizes(mech)
-    return decompose(jacobian, 0.0, rank, own.multipliers, own.columns).solve_transposed(forces)
+    scale = sizes(mech)
+    return decompose(jacobian, 0.0, rank, scale.multipliers, scale.columns).solve_transposed(forces)
 
 
 def wrenches_of_joints(

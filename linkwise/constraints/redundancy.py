@@ -110,7 +110,7 @@ class Redundancy:
     @cached_property
     def cluster_ranks(self) -> tuple[int, ...]:
         """Independent constraints of each cluster."""
-        return tuple(one.rank for one in self.clusters)
+        return tuple(cluster.rank for cluster in self.clusters)
 
     @property
     def rank(self) -> int:
@@ -120,12 +120,12 @@ class Redundancy:
     @property
     def closure(self) -> float:
         """The error |g| that closed loops have (metres and sines of angles)."""
-        return max((one.closure for one in self.clusters), default=0.0)
+        return max((cluster.closure for cluster in self.clusters), default=0.0)
 
     @property
     def redundant(self) -> tuple[str, ...]:
         """The constraints that follow from others, in words."""
-        return tuple(words for one in self.clusters for words in one.redundant)
+        return tuple(words for cluster in self.clusters for words in cluster.redundant)
 
     @property
     def rounding(self) -> float:
@@ -135,7 +135,7 @@ class Redundancy:
     @property
     def is_rounded(self) -> bool:
         """Whether some follow from others only to the rounding of the data."""
-        return any(one.is_rounded for one in self.clusters)
+        return any(cluster.is_rounded for cluster in self.clusters)
 
     def __str__(self) -> str:
         return "\n".join(str(one) for one in self.clusters if one.loops) or "no loops"
@@ -164,9 +164,9 @@ def redundancy(mech: Mechanism, q: ArrayLike | None = None) -> Redundancy:
 
 def decide_around(mech: Mechanism, q: np.ndarray) -> None:
     """Decide around q (nq,) what could not be decided because no assembled configuration was found."""
-    if not redundancy(mech).assembled and (found := _told(mech, _decided(mech, q))).assembled:
+    if not redundancy(mech).assembled and (decided := _told(mech, _decided(mech, q))).assembled:
         mech._kernels.pop(loop_equations, None)
-        mech._kernels[redundancy] = found
+        mech._kernels[redundancy] = decided
 
 
 def loop_equations(mech: Mechanism) -> LoopEquations:
@@ -209,11 +209,15 @@ def _decided_in_family(mech: Mechanism) -> Redundancy:
     return known.get(redundancy) or known.setdefault(redundancy, _told(mech, _decided(mech, mech.initial)))
 
 
-def _told(mech: Mechanism, found: Redundancy) -> Redundancy:
+def _told(mech: Mechanism, decided: Redundancy) -> Redundancy:
     """The record; warns of what it says that one may not expect."""
-    rounded = "; ".join(str(one) for one in found.clusters if one.is_rounded)
-    locked = (one for one in found.clusters if found.assembled and one.loops and not one.degrees_of_freedom)
-    doubtful = [one for one in locked if one.rank and one.smallest < DOUBTFUL]
+    rounded = "; ".join(str(cluster) for cluster in decided.clusters if cluster.is_rounded)
+    locked = (
+        cluster
+        for cluster in decided.clusters
+        if decided.assembled and cluster.loops and not cluster.degrees_of_freedom
+    )
+    doubtful = [cluster for cluster in locked if cluster.rank and cluster.smallest < DOUBTFUL]
     if rounded:
         warn_caller(
             f"mechanism {mech.name!r} is overconstrained, and its numbers are rounded: {rounded}.  They are taken as "
@@ -226,7 +230,7 @@ def _told(mech: Mechanism, found: Redundancy) -> Redundancy:
             f"{one.smallest:.1e}: if it should move, its dimensions are not exact enough",
             MechanismWarning,
         )
-    return found
+    return decided
 
 
 # -- how it is decided ----------------------------------------------------------------------------------
@@ -275,40 +279,43 @@ class _Verdict(NamedTuple):
 
 
 def _decided(mech: Mechanism, start: np.ndarray) -> Redundancy:
-    own = clusters(mech)
+    parts = clusters(mech)
     if not mech.loops:
-        return Redundancy(tuple(_without_loops(one) for one in own), True)
-    whole, rng = LoopEquations.of(mech), np.random.default_rng(0)
-    q = _assembled_roughly(whole, np.asarray(start), rng)
+        return Redundancy(tuple(_without_loops(cluster) for cluster in parts), True)
+    equations, rng = LoopEquations.of(mech), np.random.default_rng(0)
+    q = _assembled_roughly(equations, np.asarray(start), rng)
     if q is None:
-        return Redundancy(tuple(_bounded(mech, one) for one in own), False)
-    own_loops = {i: one for i, one in enumerate(own) if one.loops}
-    verdicts = {i: _obvious(whole, own[i], seen) for i, seen in _evidence(whole, own_loops, q[None]).items()}
-    doubtful = {i: own[i] for i, found in verdicts.items() if found is None}
-    other = _assembled_one_by_one(whole, doubtful, q)
+        return Redundancy(tuple(_bounded(mech, cluster) for cluster in parts), False)
+    own_loops = {i: cluster for i, cluster in enumerate(parts) if cluster.loops}
+    verdicts = {i: _obvious(equations, parts[i], seen) for i, seen in _evidence(equations, own_loops, q[None]).items()}
+    doubtful = {i: parts[i] for i, verdict in verdicts.items() if verdict is None}
+    other = _assembled_one_by_one(equations, doubtful, q)
     elsewhere = False
-    for i, seen in _evidence(whole, doubtful, other[None]).items() if doubtful else ():
-        verdicts[i] = _obvious(whole, own[i], seen)
+    for i, seen in _evidence(equations, doubtful, other[None]).items() if doubtful else ():
+        verdicts[i] = _obvious(equations, parts[i], seen)
         if verdicts[i] is not None:
-            q, elsewhere = np.where(whole.parts.is_of(own[i]), other, q), True
-    verdicts |= _weighed(whole, {i: own[i] for i, found in verdicts.items() if found is None}, q, rng)
-    decided = {i: found for i, found in verdicts.items() if found is not None}
+            q, elsewhere = np.where(equations.parts.is_of(parts[i]), other, q), True
+    verdicts |= _weighed(equations, {i: parts[i] for i, verdict in verdicts.items() if verdict is None}, q, rng)
+    decided = {i: verdict for i, verdict in verdicts.items() if verdict is not None}
     if len(decided) < len(own_loops):
-        return Redundancy(tuple(_bounded(mech, one) for one in own), False)
+        return Redundancy(tuple(_bounded(mech, cluster) for cluster in parts), False)
     blocks = [
-        _block(own[i], found.rank, LOOPS.more_rounding * found.rounding)
-        for i, found in decided.items()
-        if found.is_rounded
+        _block(parts[i], verdict.rank, LOOPS.more_rounding * verdict.rounding)
+        for i, verdict in decided.items()
+        if verdict.is_rounded
     ]
     return Redundancy(
-        tuple(_said(mech, one, decided[i]) if i in decided else _without_loops(one) for i, one in enumerate(own)),
+        tuple(
+            _said(mech, cluster, decided[i]) if i in decided else _without_loops(cluster)
+            for i, cluster in enumerate(parts)
+        ),
         True,
         tuple(blocks),
         tuple(q.tolist()) if elsewhere else (),
     )
 
 
-def _assembled_one_by_one(whole: LoopEquations, undecided: Mapping[int, Cluster], q: np.ndarray) -> np.ndarray:
+def _assembled_one_by_one(equations: LoopEquations, undecided: Mapping[int, Cluster], q: np.ndarray) -> np.ndarray:
     """(nq,): a configuration with all loops of these clusters closed and all constraints independent, found by closing
     one loop after the other, each as far from singular as a few guesses come; q in clusters where that fails.
 
@@ -317,23 +324,23 @@ def _assembled_one_by_one(whole: LoopEquations, undecided: Mapping[int, Cluster]
     """
     left = dict(undecided)
     for seed in range(SEARCHES):
-        there, assembled = _search(whole, left, q, np.random.default_rng(seed))
+        there, assembled = _search(equations, left, q, np.random.default_rng(seed))
         for i in assembled:
-            q = np.where(whole.parts.is_of(left.pop(i)), there, q)
+            q = np.where(equations.parts.is_of(left.pop(i)), there, q)
     return q
 
 
 def _search(
-    whole: LoopEquations, own: Mapping[int, Cluster], q: np.ndarray, rng: np.random.Generator
+    equations: LoopEquations, parts: Mapping[int, Cluster], q: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, tuple[int, ...]]:
     """(nq,) and clusters: one attempt.  Clusters share no constraint and no coordinate, so that each call of a kernel
     serves them all: the work is that of the cluster with the most loops, not that of all loops."""
-    mech, structural = whole.mech, whole.sizes.structural
-    left = {i: one for i, one in own.items() if one.loops}
+    mech, structural = equations.mech, equations.sizes.structural
+    left = {i: cluster for i, cluster in parts.items() if cluster.loops}
     closed = {i: np.zeros(0, dtype=int) for i in left}
     known = {i: np.zeros(mech.nv, dtype=bool) for i in left}
     guesses = np.repeat(np.asarray(q, dtype=float)[None], FEW, axis=0)
-    for k in range(max((len(one.loops) for one in left.values()), default=0)):
+    for k in range(max((len(cluster.loops) for cluster in left.values()), default=0)):
         added: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         for i, one in left.items():
             if k < len(one.loops):
@@ -346,18 +353,18 @@ def _search(
                 added[i] = rows, new
                 closed[i], known[i] = np.concatenate([closed[i], rows]), known[i] | new
         changed = np.any([new for _, new in added.values()], axis=0)
-        changes = rng.uniform(-3.0, 3.0, (FEW, mech.nv)) * whole.sizes.columns * changed
+        changes = rng.uniform(-3.0, 3.0, (FEW, mech.nv)) * equations.sizes.columns * changed
         guesses = tree.integrate(mech, guesses, changes, 1.0)
         alone = {i: (rows, np.flatnonzero(new)) for i, (rows, new) in added.items() if new.any() and len(rows)}
-        guesses, _ = _closed_alone(whole, guesses, alone)  # the others stay where they are, if they can
+        guesses, _ = _closed_alone(equations, guesses, alone)  # the others stay where they are, if they can
         together = {i: (closed[i], np.flatnonzero(known[i])) for i in added if len(closed[i])}
-        guesses, smallest = _closed_alone(whole, guesses, together)
+        guesses, smallest = _closed_alone(equations, guesses, together)
         for i in added:
             best = smallest.get(i, np.zeros(FEW))
             order = np.argsort(-best)
             good = order[: int(np.sum(best > _clear(len(left[i].loops)) ** 2))]
             if len(good):
-                guesses = np.where(whole.parts.is_of(left[i]), guesses[np.resize(good, FEW)], guesses)
+                guesses = np.where(equations.parts.is_of(left[i]), guesses[np.resize(good, FEW)], guesses)
             else:
                 del left[i]
     return guesses[0], tuple(left)
@@ -370,7 +377,7 @@ def _clear(loops: int) -> float:
 
 
 def _closed_alone(
-    whole: LoopEquations, q: np.ndarray, chosen: Mapping[int, tuple[np.ndarray, np.ndarray]]
+    equations: LoopEquations, q: np.ndarray, chosen: Mapping[int, tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """(k, nq): configurations with some constraints of each cluster closed by moving some coordinates, given as
     (rows, columns); and for each (k,) the least eigenvalue of G G* relative to the largest, 0 where they could not be
@@ -379,8 +386,8 @@ def _closed_alone(
         return q, {}
     moving = dict(chosen)
     for _ in range(CLOSING_STEPS):
-        errors, jacobians = whole.at(q)
-        step = np.zeros((len(q), whole.mech.nv))
+        errors, jacobians = equations.at(q)
+        step = np.zeros((len(q), equations.mech.nv))
         for i, (rows, columns) in tuple(moving.items()):
             error, jacobian = errors[:, rows], jacobians[:, rows[:, None], columns]
             if np.mean(np.linalg.norm(error, axis=-1) <= 0.01 * LOOPS.closed) > 0.5:
@@ -394,55 +401,64 @@ def _closed_alone(
             step[:, columns] = change
         if not moving:
             break
-        q = tree.integrate(whole.mech, q, step * whole.sizes.columns, 1.0)
-    errors, jacobians = whole.at(q)
+        q = tree.integrate(equations.mech, q, step * equations.sizes.columns, 1.0)
+    errors, jacobians = equations.at(q)
     least = {}
     for i, (rows, columns) in chosen.items():
         jacobian = jacobians[:, rows[:, None], columns]
         values = np.linalg.eigvalsh(jacobian @ np.swapaxes(jacobian, -1, -2))
-        is_closed = np.linalg.norm(errors[:, rows], axis=-1) <= whole.exact
+        is_closed = np.linalg.norm(errors[:, rows], axis=-1) <= equations.exact
         least[i] = np.where(is_closed, np.maximum(values[:, 0], 0.0) / np.maximum(values[:, -1], 1e-300), 0.0)
     return q, least
 
 
-def _obvious(whole: LoopEquations, cluster: Cluster, seen: _Evidence) -> _Verdict | None:
+def _obvious(equations: LoopEquations, cluster: Cluster, seen: _Evidence) -> _Verdict | None:
     """The verdict where loops close exactly, and no constraint but those which no motion violates is redundant."""
-    rank = min(int(whole.sizes.structural[list(cluster.rows)].sum()), len(cluster.coordinates))
+    rank = min(int(equations.sizes.structural[list(cluster.rows)].sum()), len(cluster.coordinates))
     independent = rank == 0 or seen.values[0, rank - 1] > _clear(len(cluster.loops))
-    return _Verdict(rank, seen, whole.exact) if seen.errors[0] <= whole.exact and independent else None
+    return _Verdict(rank, seen, equations.exact) if seen.errors[0] <= equations.exact and independent else None
 
 
 def _weighed(
-    whole: LoopEquations, undecided: Mapping[int, Cluster], q: np.ndarray, rng: np.random.Generator
+    equations: LoopEquations, undecided: Mapping[int, Cluster], q: np.ndarray, rng: np.random.Generator
 ) -> dict[int, _Verdict | None]:
     """Verdicts by following motions from configurations around q, with one rank after the other."""
     if not undecided:
         return {}
-    near, is_near = _configurations_around(whole, q, rng)
-    mine = {i: np.flatnonzero(is_near[:, whole.parts.columns[one.coordinates[0]]]) for i, one in undecided.items()}
-    seen_near = {i: seen.of(mine[i]) for i, seen in _evidence(whole, undecided, near).items()}
+    near, is_near = _configurations_around(equations, q, rng)
+    mine = {
+        i: np.flatnonzero(is_near[:, equations.parts.columns[cluster.coordinates[0]]])
+        for i, cluster in undecided.items()
+    }
+    seen_near = {i: seen.of(mine[i]) for i, seen in _evidence(equations, undecided, near).items()}
     candidates = {i: _candidates(seen) for i, seen in seen_near.items()}
-    found: dict[int, _Verdict | None] = {}
-    while open_ones := {i: one for i, one in undecided.items() if i not in found}:
+    verdicts: dict[int, _Verdict | None] = {}
+    while open_ones := {i: cluster for i, cluster in undecided.items() if i not in verdicts}:
         ranks = {i: candidates[i].pop(0) for i in open_ones}
-        moving = LoopEquations(whole.mech, whole.sizes, tuple(_block(one, ranks[i]) for i, one in open_ones.items()))
+        moving = LoopEquations(
+            equations.mech, equations.sizes, tuple(_block(cluster, ranks[i]) for i, cluster in open_ones.items())
+        )
         strides = _followed(moving, near, rng)  # (strides, configurations, nq)
         numbers = np.arange(len(strides) * len(near)).reshape(len(strides), -1)
-        there, kept = (_evidence(one, open_ones, strides.reshape(-1, whole.mech.nq)) for one in (whole, moving))
+        there, kept = (
+            _evidence(system, open_ones, strides.reshape(-1, equations.mech.nq)) for system in (equations, moving)
+        )
         for i in open_ones:
-            if _is_infinitesimal(whole, open_ones[i], ranks[i], seen_near[i]):
-                found[i] = _Verdict(ranks[i], seen_near[i].of(_closed_with(whole, seen_near[i], ranks[i])), whole.exact)
+            if _is_infinitesimal(equations, open_ones[i], ranks[i], seen_near[i]):
+                verdicts[i] = _Verdict(
+                    ranks[i], seen_near[i].of(_closed_with(equations, seen_near[i], ranks[i])), equations.exact
+                )
                 continue
             started = mine[i][_has_gap(seen_near[i].values, ranks[i])]
             which = numbers[:, started if len(started) else mine[i]].ravel()
             seen = there[i].of(which)
-            fine = _fine(seen, ranks[i]) & (kept[i].errors[which] <= whole.exact)
+            fine = _fine(seen, ranks[i]) & (kept[i].errors[which] <= equations.exact)
             if fine.mean() >= LEAST_SHARE:
-                found[i] = _Verdict(ranks[i], seen.of(fine), whole.exact)
+                verdicts[i] = _Verdict(ranks[i], seen.of(fine), equations.exact)
             elif not candidates[i]:
-                exact = seen_near[i].errors <= whole.exact  # configurations that no motion leads away from
-                found[i] = _Verdict(ranks[i], seen_near[i].of(exact), whole.exact) if exact.any() else None
-    return found
+                exact = seen_near[i].errors <= equations.exact  # configurations that no motion leads away from
+                verdicts[i] = _Verdict(ranks[i], seen_near[i].of(exact), equations.exact) if exact.any() else None
+    return verdicts
 
 
 def _closed_with(whole: LoopEquations, seen: _Evidence, rank: int) -> np.ndarray:
@@ -483,21 +499,21 @@ def _block(cluster: Cluster, rank: int, closure: float = np.inf) -> RoundedBlock
     return RoundedBlock(np.array(cluster.rows), np.array(cluster.coordinates), rank, closure)
 
 
-def _assembled_roughly(whole: LoopEquations, start: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def _assembled_roughly(equations: LoopEquations, start: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """(nq,): a configuration with loops closed as well as can be, from the start or else from random guesses."""
-    mech = whole.mech
-    if np.linalg.norm(whole.error(start)) <= whole.exact:
+    mech = equations.mech
+    if np.linalg.norm(equations.error(start)) <= equations.exact:
         return start
-    everything, columns, parts = np.ones(mech.nv, dtype=bool), whole.sizes.columns, whole.parts
+    everything, columns, parts = np.ones(mech.nv, dtype=bool), equations.sizes.columns, equations.parts
     q, is_open = np.array(start, dtype=float), np.ones(parts.count, dtype=bool)
     for guesses in (start[None], random_configurations(mech, rng, GUESSES), _arcs(mech, start, rng)):
         guesses = np.where(parts.at_places(is_open), guesses, q)
-        there = closed_by(whole, guesses, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 200, columns)
-        errors = np.where(whole.are_aligned(there), parts.norms(whole.error(there)), np.inf)
+        there = closed_by(equations, guesses, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 200, columns)
+        errors = np.where(equations.are_aligned(there), parts.norms(equations.error(there)), np.inf)
         best = np.argmin(errors, axis=0)
-        found = is_open & (errors.min(axis=0) <= LOOPS.rough)
+        is_assembled = is_open & (errors.min(axis=0) <= LOOPS.rough)
         nearest = np.take_along_axis(there, parts.at_places(best)[None], axis=0)[0]
-        q, is_open = np.where(parts.at_places(found), nearest, q), is_open & ~found
+        q, is_open = np.where(parts.at_places(is_assembled), nearest, q), is_open & ~is_assembled
         if not is_open.any():
             return q
     return None
@@ -512,37 +528,37 @@ def _arcs(mech: Mechanism, start: np.ndarray, rng: np.random.Generator) -> np.nd
 
 
 def _configurations_around(
-    whole: LoopEquations, q: np.ndarray, rng: np.random.Generator
+    equations: LoopEquations, q: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """(k, nq): configurations nearly closed, some of them away from a singular position that q may be; and of which
     parts (k, parts) they are, the others being where they are in q."""
-    mech, columns, parts = whole.mech, whole.sizes.columns, whole.parts
+    mech, columns, parts = equations.mech, equations.sizes.columns, equations.parts
     changes = np.array(TRIALS)[:, None] * rng.normal(size=(len(TRIALS), mech.nv)) * columns
     guesses, everything = tree.integrate(mech, q, changes, 1.0), np.ones(mech.nv, dtype=bool)
     # Where loops do not close exactly, as near as they come in the first steps: later ones make use of rounding.
-    rough, exact = 0.01 * LOOPS.rough, whole.exact
-    roughly = closed_by(whole, guesses, everything, rough, rough, 50, columns)
-    exactly = closed_by(whole, roughly, everything, LOOPS.aim * exact, exact, 50, columns)
-    there = np.where(parts.at_places(parts.norms(whole.error(exactly)) <= exact), exactly, roughly)
-    is_near = parts.norms(whole.error(there)) <= LOOPS.rough
+    rough, exact = 0.01 * LOOPS.rough, equations.exact
+    roughly = closed_by(equations, guesses, everything, rough, rough, 50, columns)
+    exactly = closed_by(equations, roughly, everything, LOOPS.aim * exact, exact, 50, columns)
+    there = np.where(parts.at_places(parts.norms(equations.error(exactly)) <= exact), exactly, roughly)
+    is_near = parts.norms(equations.error(there)) <= LOOPS.rough
     there, some = np.where(parts.at_places(is_near), there, q), is_near.any(axis=-1)
     return np.concatenate([q[None], there[some]]), np.concatenate(
         [np.ones((1, parts.count), dtype=bool), is_near[some]]
     )
 
 
-def _evidence(whole: LoopEquations, own: Mapping[int, Cluster], q: np.ndarray) -> dict[int, _Evidence]:
+def _evidence(equations: LoopEquations, parts: Mapping[int, Cluster], q: np.ndarray) -> dict[int, _Evidence]:
     """What configurations (k, nq) say of each cluster.  G of all loops is large: a few configurations at a time."""
-    some = max(1, int(AT_ONCE / max(1, whole.mech.n_constraints * whole.mech.nv)))
-    errors: dict[int, list[np.ndarray]] = {i: [] for i in own}
-    jacobians: dict[int, list[np.ndarray]] = {i: [] for i in own}
+    some = max(1, int(AT_ONCE / max(1, equations.mech.n_constraints * equations.mech.nv)))
+    errors: dict[int, list[np.ndarray]] = {i: [] for i in parts}
+    jacobians: dict[int, list[np.ndarray]] = {i: [] for i in parts}
     for first in range(0, len(q), some):
-        error, jacobian = whole.at(q[first : first + some])
-        for i, one in own.items():
-            rows, columns = np.array(one.rows), np.array(one.coordinates)
+        error, jacobian = equations.at(q[first : first + some])
+        for i, cluster in parts.items():
+            rows, columns = np.array(cluster.rows), np.array(cluster.coordinates)
             errors[i].append(np.linalg.norm(error[:, rows], axis=-1))
             jacobians[i].append(jacobian[:, rows[:, None], columns])
-    return {i: _judged(q, np.concatenate(jacobians[i]), np.concatenate(errors[i])) for i in own}
+    return {i: _judged(q, np.concatenate(jacobians[i]), np.concatenate(errors[i])) for i in parts}
 
 
 def _judged(q: np.ndarray, jacobians: np.ndarray, errors: np.ndarray) -> _Evidence:
@@ -558,7 +574,7 @@ def _candidates(seen: _Evidence) -> list[int]:
     full = int((seen.values > seen.noise).sum(axis=-1).max())
     clear = (seen.values > LOOPS.rough).sum(axis=-1)
     votes = {k: _has_gap(seen.values, k)[clear >= k] for k in range(1, full)}
-    return [k for k, own in votes.items() if len(own) and own.mean() >= LEAST_VOTES] + [full]
+    return [k for k, share in votes.items() if len(share) and share.mean() >= LEAST_VOTES] + [full]
 
 
 def _has_gap(values: np.ndarray, rank: int) -> np.ndarray:
@@ -604,8 +620,8 @@ def _bounded(mech: Mechanism, cluster: Cluster) -> ClusterRedundancy:
     return ClusterRedundancy(names, m, n, min(m, n), 0.0, 0.0, np.inf if names else 0.0)
 
 
-def _said(mech: Mechanism, cluster: Cluster, found: _Verdict) -> ClusterRedundancy:
-    rank, seen = found.rank, found.seen
+def _said(mech: Mechanism, cluster: Cluster, verdict: _Verdict) -> ClusterRedundancy:
+    rank, seen = verdict.rank, verdict.seen
     best = int(np.argmax(seen.values[:, rank - 1])) if rank else 0
     error = float64_function(mech, "position_error")(seen.q)[:, list(cluster.rows)]
     return ClusterRedundancy(
@@ -614,11 +630,11 @@ def _said(mech: Mechanism, cluster: Cluster, found: _Verdict) -> ClusterRedundan
         len(cluster.coordinates),
         rank,
         float(seen.values[best, rank - 1]) if rank else 1.0,
-        found.largest,
+        verdict.largest,
         float(np.linalg.norm(error, axis=-1).max()),
         _named(mech, cluster, rank, seen.jacobians[best]),
-        found.is_rounded,
-        _infinitesimal(mech, cluster, found),
+        verdict.is_rounded,
+        _infinitesimal(mech, cluster, verdict),
     )
 
 
@@ -668,8 +684,10 @@ def _rotated(axis: int, angle: float) -> np.ndarray:
 
 def _words(rotation: np.ndarray, translation: np.ndarray) -> str:
     rotates, moves = np.linalg.norm(rotation), np.linalg.norm(translation)
-    what, along = ("translation along", translation / moves) if moves > 1e-3 else ("rotation about", rotation / rotates)
+    motion, along = (
+        ("translation along", translation / moves) if moves > 1e-3 else ("rotation about", rotation / rotates)
+    )
     for name, axis in zip("xyz", np.eye(3), strict=True):
         if abs(along @ axis) > 1.0 - 1e-6:
-            return f"{what} {name}"
-    return f"{what} ({', '.join(f'{x:.3g}' for x in along.round(6) + 0.0)})"
+            return f"{motion} {name}"
+    return f"{motion} ({', '.join(f'{x:.3g}' for x in along.round(6) + 0.0)})"

@@ -64,12 +64,12 @@ def usual_conditioning(mech: Mechanism, q: ArrayLike, seed: int = 0) -> float:
     """The largest ``conditioning`` among assembled configurations around q, one state: what is little for this
     mechanism is known by this."""
     (q,), rng = one_state("usual_conditioning", mech, q=q), np.random.default_rng(seed)
-    rank, found = generic_rank(mech, q), []
+    rank, samples = generic_rank(mech, q), []
     for size in TRIALS:
         with contextlib.suppress(AssemblyError):  # it need not close there
             guess = tree.integrate(mech, q, size * rng.uniform(-1.0, 1.0, mech.nv) * sizes(mech).columns, 1.0)
-            found.append(assemble(mech, guess, tries=1))
-    return float(np.max(conditioning(mech, np.array([q, *found]), rank))) if rank else 1.0
+            samples.append(assemble(mech, guess, tries=1))
+    return float(np.max(conditioning(mech, np.array([q, *samples]), rank))) if rank else 1.0
 
 
 def are_singular(mech: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -79,13 +79,13 @@ def are_singular(mech: Mechanism, q: np.ndarray) -> np.ndarray:
         return np.zeros(q.shape[:-1], dtype=bool)
     first = q.reshape(-1, mech.nq)[0]
     rank = int(generic_rank(mech, first))
-    found = conditioning(mech, q, rank) if rank else np.ones(q.shape[:-1])
-    if not np.any(found < SUSPICIOUS):
+    conditions = conditioning(mech, q, rank) if rank else np.ones(q.shape[:-1])
+    if not np.any(conditions < SUSPICIOUS):
         return np.zeros(q.shape[:-1], dtype=bool)
-    return np.asarray(found < AT_SINGULAR * usual_conditioning(mech, first))
+    return np.asarray(conditions < AT_SINGULAR * usual_conditioning(mech, first))
 
 
 def _dimensionless(mech: Mechanism, q: np.ndarray) -> Float64Array:
     """(..., m, nv): G at q without what rounding of the data adds, lengths in units of the loops' sizes."""
-    own = sizes(mech)
-    return own.rows[:, None] * counted_jacobian(mech, q) * own.columns
+    scale = sizes(mech)
+    return scale.rows[:, None] * counted_jacobian(mech, q) * scale.columns

@@ -153,8 +153,8 @@ def state_of(
     of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
     not looked at, as those in stages of an integrator.  ``elements`` are those of ``passive`` and others, as
     ``force_elements.Applied``; ``active`` (..., number of loops) says which loops hold."""
-    given = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
-    arrays = state_arrays(mech, given if wrenches is None else {**given, "wrenches": wrenches}, optional=True)
+    state = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
+    arrays = state_arrays(mech, state if wrenches is None else {**state, "wrenches": wrenches}, optional=True)
     mask = loop_mask(mech, active, q=arrays["q"])
     others = [] if elements is None else [elements.batch]
     others += [] if mask is None else [mask.shape[:-1]]
@@ -193,20 +193,20 @@ def variations(
 
     ``rank`` bounds the number of independent constraints where loops are not exactly closed; then nothing is checked.
     """
-    own = terms(at.mech, at.q, at.v, active=at.active)
+    equations = terms(at.mech, at.q, at.v, active=at.active)
     if rank is None:
-        refuse_open(at, own)
-    svd = decomposed_jacobian(at.mech, own.jacobian, rank=rank)
+        refuse_open(at, equations)
+    svd = decomposed_jacobian(at.mech, equations.jacobian, rank=rank)
     try:
         chosen = choose(at.mech, svd)
     except MechanismError:
         _refuse_singular_positions(at, svd)  # where no choice is right, that is what there is to say
         raise
-    here = _motion(at, own, chosen)
+    here = _motion(at, equations, chosen)
     basis, closing = here.independent.basis, here.independent.closing
     positions = chosen
     if at.mech.constraints.is_nonholonomic:
-        holonomic = own.jacobian * at.mech.constraints.holonomic_rows[:, None]
+        holonomic = equations.jacobian * at.mech.constraints.holonomic_rows[:, None]
         positions = choose_positions(at.mech, decomposed_jacobian(at.mech, holonomic))
     rows, steps, p = positions.rows, positions.basis, positions.basis.shape[-1]
 
@@ -215,7 +215,7 @@ def variations(
     reaction_by_q, bias_by_q, velocity_by_q = constraint_derivatives(at, svd, here, rank is None)
     step_rates = step_rate_jacobian(at)
     if positions is chosen:  # d(dG/dt v)/dv: 2 dG/dt but for what does not commute
-        bias_of_v = 2.0 * (velocity_by_q - own.jacobian @ step_rates)
+        bias_of_v = 2.0 * (velocity_by_q - equations.jacobian @ step_rates)
     else:
         bias_of_v = bias_by_v(at, here)
 
@@ -225,7 +225,7 @@ def variations(
     bent = closing @ (bias_by_q @ steps_of_q + bias_of_v @ steps_of_v)
 
     # A21 and A22 of Section 4.2 side by side, for any joints and with joint forces (B.3, B.5).
-    missing = (by_q + reaction_by_q) @ steps_of_q + by_v @ steps_of_v - own.mass @ bent
+    missing = (by_q + reaction_by_q) @ steps_of_q + by_v @ steps_of_v - equations.mass @ bent
     own_rates = np.zeros((*at.batch, steps_of_q.shape[-1], steps_of_q.shape[-1]))
     if positions is chosen:
         own_rates[..., :p, :p] = rows @ (step_rates @ basis)
@@ -244,17 +244,17 @@ def variations(
     )
 
 
-def _motion(at: State, own: Terms, chosen: Independent) -> Motion:
+def _motion(at: State, equations: Terms, chosen: Independent) -> Motion:
     """Accelerations (B.2) and multipliers, from one solution with K* M K."""
     basis, closing = chosen.basis, chosen.closing
     across = np.swapaxes(basis, -1, -2)
-    force = applied_force(at) - (own.bias_force if at.wrenches is None else bias_force(at))
-    offset = -times(closing, own.bias)
-    reduced = filled(across @ own.mass @ basis, basis)
+    force = applied_force(at) - (equations.bias_force if at.wrenches is None else bias_force(at))
+    offset = -times(closing, equations.bias)
+    reduced = filled(across @ equations.mass @ basis, basis)
     require_inertia_of_motions(at.mech, reduced, "linearize")
     response = np.linalg.solve(reduced, across)
-    acceleration = times(basis, times(response, force - times(own.mass, offset))) + offset
-    multipliers = transposed_times(closing, force - times(own.mass, acceleration))
+    acceleration = times(basis, times(response, force - times(equations.mass, offset))) + offset
+    multipliers = transposed_times(closing, force - times(equations.mass, acceleration))
     return Motion(chosen, response, acceleration, multipliers)
 
 
@@ -312,8 +312,8 @@ def constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any
 def bias_by_v(at: State, here: Motion) -> np.ndarray:
     """(m, nv): of G a + dG/dt v by v, for any constraints."""
     n, m = at.mech.nv, at.mech.n_constraints
-    found = float64_function(at.mech, _constraint_motion_by_v)(at.q, at.v, here.acceleration, here.multipliers)
-    return of_active(at, found[..., n : n + m, :])
+    slopes = float64_function(at.mech, _constraint_motion_by_v)(at.q, at.v, here.acceleration, here.multipliers)
+    return of_active(at, slopes[..., n : n + m, :])
 
 
 def _constraint_motion_by_v(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
@@ -340,19 +340,19 @@ def step_rate_jacobian(at: State) -> np.ndarray:
 # -- where there is no linearization ------------------------------------------------------------------
 
 
-def refuse_open(at: State, own: Terms) -> None:
+def refuse_open(at: State, equations: Terms) -> None:
     if not at.mech.loops:
         return
     mech = at.mech
     rows = sizes(mech).rows
-    opening = np.abs(rows * own.error).reshape(-1, mech.n_constraints)
+    opening = np.abs(rows * equations.error).reshape(-1, mech.n_constraints)
     if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
         gap = (opening / rows).max()
         raise MechanismError(
             f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
             "linkwise.constraints.assemble or project before linearizing"
         )
-    velocity, bound = opening_rates(mech, own.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
+    velocity, bound = opening_rates(mech, equations.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
     velocity = of_active(at, velocity[..., None])[..., 0]
     if np.any(velocity > bound):
         velocity = velocity.reshape(-1, mech.n_constraints)

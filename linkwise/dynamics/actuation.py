@@ -103,16 +103,16 @@ def shared_by_motors(mech: Mechanism, q: Any, load: Any, motors: tuple[str, ...]
         return float64_function(mech, request)(q, load)
 
 
-def require_motors(mech: Mechanism, what: str) -> None:
+def require_motors(mech: Mechanism, label: str) -> None:
     """All joints have motors, and none is in a loop."""
     if mech.loops:
         raise MechanismError(
-            f"{what} would ignore the loops of mechanism {mech.name!r}: linkwise.control.computed_torque, "
+            f"{label} would ignore the loops of mechanism {mech.name!r}: linkwise.control.computed_torque, "
             "linkwise.control.lqr of its "
             "linear model and linkwise.control.joint_feedback heed them; mech.spanning_tree is the mechanism with "
             "loops open"
         )
-    _require_all(mech, what, actuated_coordinates(mech, mech.initial, None), BALANCED)
+    _require_all(mech, label, actuated_coordinates(mech, mech.initial, None), BALANCED)
 
 
 def _require_all(mech: Mechanism, what: str, driven: np.ndarray, instead: str) -> None:

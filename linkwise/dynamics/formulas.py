@@ -224,8 +224,7 @@ def _name_of_joint(mech: Mechanism, i: int) -> tuple[str, int]:
 
 def _carried(mech: Mechanism, body: int) -> int:
     """Number of joints that a link carries, loop joints included."""
-    loops = [loop for loop in mech.loops if isinstance(loop, Loop)]
-    ends = [mech.frame(link).body for loop in loops for link in (loop.link_a, loop.link_b)]
+    ends = [mech.frame(link).body for loop in mech.loops for link in loop.links]
     return sum(link.parent == body for link in mech.bodies) + ends.count(body)
 
 

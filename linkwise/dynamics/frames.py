@@ -108,14 +108,16 @@ def operational_inertia(
 
     def reference(q: Float64Array, active: Float64Array | None, _: Any) -> Float64Array:
         moved = jacobian(mech, q, link, frame)
-        own, free = (_mobility(moved, inverse) for inverse in (response(mech, q, active), mass_matrix_inverse(tree, q)))
+        constrained, free = (
+            _mobility(moved, inverse) for inverse in (response(mech, q, active), mass_matrix_inverse(tree, q))
+        )
         units = 1.0 / np.sqrt(np.einsum("...ii->...i", free))
-        known = np.isfinite(own).all(axis=(-2, -1)) & np.isfinite(units).all(axis=-1)
-        scaled = own * units[..., None] * units[..., None, :]
+        known = np.isfinite(constrained).all(axis=(-2, -1)) & np.isfinite(units).all(axis=-1)
+        scaled = constrained * units[..., None] * units[..., None, :]
         values, axes = np.linalg.eigh(np.where(known[..., None, None], scaled, np.nan_to_num(0.0 * scaled)))
         values = np.where(values > HELD_STILL, values, np.nan)
-        own = (axes / values[..., None, :]) @ np.swapaxes(axes, -1, -2)
-        return own * units[..., None] * units[..., None, :]
+        constrained = (axes / values[..., None, :]) @ np.swapaxes(axes, -1, -2)
+        return constrained * units[..., None] * units[..., None, :]
 
     tree = mech.spanning_tree
     return solve(mech, "operational_inertia", (q,), reference, mask, None, options)
@@ -152,9 +154,9 @@ def effective_inertia(
     def reference(q: Float64Array, six: Float64Array, active: Float64Array | None, _: Any) -> Float64Array:
         forces = transposed_times(jacobian(mech, q, link, frame), six)
         both = (response(mech, q, active), mass_matrix_inverse(mech.spanning_tree, q))
-        own, free = (np.sum(forces * times(inverse, forces), axis=-1) for inverse in both)
+        constrained, free = (np.sum(forces * times(inverse, forces), axis=-1) for inverse in both)
         with np.errstate(divide="ignore"):
-            return np.asarray(1.0 / np.where(own < HELD_STILL * free, 0.0, own))
+            return np.asarray(1.0 / np.where(constrained < HELD_STILL * free, 0.0, constrained))
 
     with np.errstate(divide="ignore"):
         return solve(mech, "effective_inertia", (q, six), reference, mask, None, options)
@@ -211,11 +213,11 @@ def delassus_matrix(
     (plain,) = checked_arrays(mech, q=q)
     mask = loop_mask(mech, active, q=plain)
     if frames is None:
-        found = kernel_function(mech, "delassus_matrix")(q)
+        matrix = kernel_function(mech, "delassus_matrix")(q)
         if mask is None:
-            return found
+            return matrix
         holds = row_mask(mech, mask)
-        return found * holds[..., None] * holds[..., None, :]
+        return matrix * holds[..., None] * holds[..., None, :]
     options = (("frames", tuple(names_of(frames))), ("frame", frame))
     if not mech.loops:
         return kernel_function(mech, ("frame_mobilities", *options))(q)
@@ -274,23 +276,25 @@ def wrenches_at(
     one_of("frame", frame, ("link", "world_aligned"))
     if frame == "world_aligned" and q is None:
         raise MechanismError("wrenches_at: axes of the world need q, which says how the links are turned")
-    found: dict[int, list[Float64Array]] = {}
-    for name, given in pushes.items():
-        place, push = mech.frame(name), real_numbers(f"the push on {name!r}", given)
+    wrenches: dict[int, list[Float64Array]] = {}
+    for name, components in pushes.items():
+        place, push = mech.frame(name), real_numbers(f"the push on {name!r}", components)
         if push.shape[-1:] != (6,):
             raise MechanismError(f"wrenches_at: a push is [moment; force], (..., 6), and that on {name!r} {push.shape}")
         if place.body < 0:
-            others = [one for one, at in mech.frames.items() if at.body >= 0 and one.endswith(f".{name}")]
+            others = [
+                candidate for candidate, at in mech.frames.items() if at.body >= 0 and candidate.endswith(f".{name}")
+            ]
             told = f": name a moving link that has this point, {', '.join(map(repr, others))}" if others else ""
             raise MechanismError(f"wrenches_at: {name!r} is fixed to the ground, which takes any push{told}")
         turn = place.rotation
         if frame == "world_aligned" and q is not None:
             turn = turn @ np.swapaxes(frame_pose(mech, q, name)[..., :3, :3], -1, -2)
         moment, force = ((turn @ part[..., None])[..., 0] for part in (push[..., :3], push[..., 3:]))
-        own = np.concatenate([moment + np.cross(place.position, force), force], axis=-1)
-        found.setdefault(place.body, []).append(own)
-    batch = np.broadcast_shapes(*(own.shape[:-1] for many in found.values() for own in many))
+        wrench = np.concatenate([moment + np.cross(place.position, force), force], axis=-1)
+        wrenches.setdefault(place.body, []).append(wrench)
+    batch = np.broadcast_shapes(*(own.shape[:-1] for many in wrenches.values() for own in many))
     total = np.zeros((*batch, mech.n_links, 6))
-    for body, many in found.items():
+    for body, many in wrenches.items():
         total[..., body, :] = sum(many)
     return total

@@ -40,5 +40,5 @@ def _beyond(mech: Mechanism, q: np.ndarray, motions: np.ndarray) -> np.ndarray:
     rotations = tree.link_velocities(mech, q, motions.T)[..., :3]
     inertias = np.array([body.inertia for body in mech.bodies])
     missing = np.abs(np.linalg.eigvalsh(inertias)).max(axis=-1)[:, None, None] * np.eye(3) - inertias
-    found: np.ndarray = np.einsum("anx,nxy,bny->ab", rotations, missing, rotations)
-    return found
+    inertia: np.ndarray = np.einsum("anx,nxy,bny->ab", rotations, missing, rotations)
+    return inertia

@@ -196,8 +196,8 @@ def with_second_derivatives_of_forces(
     return d_qq - bends[..., :n, :n], d_vv - bends[..., n:, n:], d_qv - bends[..., :n, n:], d_aq
 
 
-def _arrays(mech: Mechanism, **given: Any) -> list[Float64Array]:
-    return list(state_arrays(mech, at_rest(mech, given), finite=False).values())
+def _arrays(mech: Mechanism, **arrays: Any) -> list[Float64Array]:
+    return list(state_arrays(mech, at_rest(mech, arrays), finite=False).values())
 
 
 def _of_tree(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from ..mechanism import PLANE, Loop, Mechanism, MechanismError, require_mechanism
+from ..mechanism import PLANE, Mechanism, MechanismError, require_mechanism
 from .compliant_contact import contact_points
 from .states import ByJoint, Float64Array, state_arrays
 from .trees import integrate, jacobian
@@ -81,7 +79,7 @@ def _groups(mech: Mechanism) -> dict[Group, list[int]]:
         roots.append(i if body.parent < 0 else roots[body.parent])
     group = {root: {root} for root in roots}
     for loop in mech.loops:
-        tied = [roots[mech.frame(name).body] for name in _ends(loop) if mech.frame(name).body >= 0]
+        tied = [roots[mech.frame(name).body] for name in loop.links if mech.frame(name).body >= 0]
         for first, other in zip(tied, tied[1:], strict=False):
             if group[first] is not group[other]:
                 group[first] |= group[other]
@@ -95,17 +93,12 @@ def _groups(mech: Mechanism) -> dict[Group, list[int]]:
     return groups
 
 
-def _ends(loop: object) -> Sequence[str]:
-    """The links that a loop connects; couplings are between joints, and translate nothing."""
-    return (loop.link_a, loop.link_b) if isinstance(loop, Loop) else ()
-
-
 def _lift_velocities(mech: Mechanism, q: np.ndarray, group: Group, up: np.ndarray) -> np.ndarray | None:
     """(n, nv): velocities that move all bodies of a group along ``up`` at unit speed without rotation; None if there
     are none, or if a loop ties a body to the ground.
     """
     for loop in mech.loops:
-        tied = {mech.frame(name).body for name in _ends(loop)}
+        tied = {mech.frame(name).body for name in loop.links}
         if -1 in tied and tied & {*group}:
             return None
     tree, lifts = mech.spanning_tree, np.zeros((len(q), mech.nv))

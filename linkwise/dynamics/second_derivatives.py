@@ -174,9 +174,9 @@ def _differences(at: State, steps: Float64Array) -> Arrays:
     mech = at.mech
     refuse_open(at, terms(mech, at.q, at.v, active=at.active))
     step, change, push = np.split(steps, 3, axis=-1)
-    own = sizes(mech)
-    unit = own.columns
-    speeds = np.abs(at.v / unit).max(axis=-1, initial=own.rate, keepdims=True) + (own.rate == 0.0)
+    units = sizes(mech)
+    unit = units.columns
+    speeds = np.abs(at.v / unit).max(axis=-1, initial=units.rate, keepdims=True) + (units.rate == 0.0)
     lengths = np.abs(step / unit).max(axis=-1, initial=0.0, keepdims=True)
     rates = np.abs(change / unit).max(axis=-1, initial=0.0, keepdims=True) / speeds
     s = STEP / np.maximum(np.maximum(lengths, rates), np.finfo(float).tiny ** 0.5)

@@ -60,8 +60,11 @@ def within_constraints(
         around = np.asarray(q, dtype=float).reshape(-1, mech.nq)
         if wrong is not None and not len(around):
             raise wrong
-        order, places = _around(mech, around[0])
-        chosen = (("fronts", order), ("independent_velocities", places if independent is None else independent))
+        order, independent_columns = _around(mech, around[0])
+        chosen = (
+            ("fronts", order),
+            ("independent_velocities", independent_columns if independent is None else independent),
+        )
         try:
             with np.errstate(invalid="ignore"):
                 result = kernel_function(mech, (*request, *chosen))(*arrays)

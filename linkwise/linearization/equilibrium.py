@@ -21,7 +21,7 @@ from ..constraints.variations import State, state_of
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
-from ..mechanism import Loop, Mechanism, MechanismError, one_of, require_mechanism
+from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
 from ..mechanism.scales import scales
@@ -176,8 +176,8 @@ def _stands(mech: Mechanism) -> bool:
     """Whether shapes are in contact, or constraints hold links of a floating base to the ground."""
     if any(mech.forces.acts("contact", pair.name) for pair in mech.contact_pairs):
         return True
-    for loop in (constraint for constraint in mech.loops if isinstance(constraint, Loop)):
-        sides = [mech.frame(link).body for link in (loop.link_a, loop.link_b)]
+    for loop in (constraint for constraint in mech.loops if constraint.links):
+        sides = [mech.frame(link).body for link in loop.links]
         if min(sides) < 0 and mech.bodies[_root(mech, max(sides))].kind.is_free:
             return True
     return False

@@ -206,13 +206,13 @@ def _model_of_one_state(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.n
         run, shape, shared = stored(mech, _OneState, lambda: _OneState.of(mech))
     if run is None or not q.shape == v.shape == tau.shape == shape:
         return None
-    a, b, drift, tangent, acceleration, reliability, places = run(q, v, tau)
+    a, b, drift, tangent, acceleration, reliability, independent = run(q, v, tau)
     if not reliability > RELIABLE:
         return None
     try:
-        fields = shared[places.tobytes()].copy()  # much quicker than a dictionary made key by key
+        fields = shared[independent.tobytes()].copy()  # much quicker than a dictionary made key by key
     except KeyError:
-        fields = shared.setdefault(places.tobytes(), _partition_at(mech, places).fields).copy()
+        fields = shared.setdefault(independent.tobytes(), _partition_at(mech, independent).fields).copy()
     fields["q"], fields["v"], fields["tau"], fields["acceleration"] = q, v, tau, acceleration
     fields["A"], fields["B"], fields["drift"], fields["tangent"] = a, b, drift, tangent
     return _model(fields)
@@ -264,15 +264,15 @@ def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
     return None if found is None else _partition_at(mech, found[0])
 
 
-def _partition_at(mech: Mechanism, places: np.ndarray) -> _Partition:
-    indices = sorted(map(int, places))
+def _partition_at(mech: Mechanism, independent: np.ndarray) -> _Partition:
+    indices = sorted(map(int, independent))
     return stored(mech, (_partition, *indices), lambda: _partition_of_columns(mech, indices))
 
 
-def _partition_of_columns(mech: Mechanism, places: list[int]) -> _Partition:
-    known, p = coordinate_names(mech), len(places)
-    names = tuple(known[i] for i in places)
-    rows, c, d = np.eye(mech.nv)[places], np.eye(2 * p)[:p], np.zeros((p, mech.nv))
+def _partition_of_columns(mech: Mechanism, independent: list[int]) -> _Partition:
+    known, p = coordinate_names(mech), len(independent)
+    names = tuple(known[i] for i in independent)
+    rows, c, d = np.eye(mech.nv)[independent], np.eye(2 * p)[:p], np.zeros((p, mech.nv))
     for array in (rows, c, d):
         array.flags.writeable = False
     fields = {

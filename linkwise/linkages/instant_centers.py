@@ -83,10 +83,10 @@ def instant_centers(
     turns = np.abs(rate) > STILL * fastest
     slides = np.linalg.norm(linear, axis=-1) > STILL * fastest * length
     height = tree.link_poses(mech, q)[..., :3, 3].mean(axis=-2) @ normal
-    place = np.cross(normal, linear) / np.where(turns, rate, 1.0)[..., None]
-    place = place + (height[..., None] * normal)[..., None, None, :]
+    center = np.cross(normal, linear) / np.where(turns, rate, 1.0)[..., None]
+    center = center + (height[..., None] * normal)[..., None, None, :]
     nowhere = np.where(slides, np.inf, np.nan)[..., None]
-    return InstantCenters(mech, q, (GROUND, *mech.link_names), np.where(turns[..., None], place, nowhere), normal)
+    return InstantCenters(mech, q, (GROUND, *mech.link_names), np.where(turns[..., None], center, nowhere), normal)
 
 
 def _motion(mech: Mechanism, q: Float64Array, hold: Sequence[str]) -> Float64Array:

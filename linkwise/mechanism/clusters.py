@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .model import Mechanism
-from .parts import Constraint, Loop
+from .parts import Constraint
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def clusters(mech: Mechanism) -> tuple[Cluster, ...]:
 def _tied(mech: Mechanism, loop: Constraint) -> set[int]:
     """The links that a loop or coupling ties together."""
     bodies = loop.bodies_within(mech)
-    if isinstance(loop, Loop):
+    if loop.links:
         return {*bodies}
     return {*bodies}.union(*(_between(mech, bodies[0], other) for other in bodies[1:]))
 

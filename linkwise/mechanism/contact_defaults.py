@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwise.mechanism.mobility_of_points import PointMobility
-from linkwise.mechanism.parts import Loop
 from linkwise.mechanism.shapes import PLANE, ContactLaw, ContactPair, Shape, bumps, is_implicit
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class Defaults:
         """Root of a tree -> the roots of all trees that touch each other or are tied, directly or by others."""
         heaps, mech = {root: [root] for root in self._roots}, self._mech
         touching = [[mech.contact.shape(name).placed(mech)[0] for name in names] for names in self._pairs]
-        tied = [[mech.frame(name).body for name in (x.link_a, x.link_b)] for x in mech.loops if isinstance(x, Loop)]
+        tied = [[mech.frame(name).body for name in loop.links] for loop in mech.loops if loop.links]
         mimics = [[i, mech.body_index(x.mimic.joint)] for i, x in enumerate(mech.bodies) if x.mimic]
         for bodies in (*touching, *tied, *mimics):
             if min(bodies) < 0:

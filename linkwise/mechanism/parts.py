@@ -277,6 +277,16 @@ class Loop(Constant):
         object.__setattr__(self, "pose_b", checked_pose(f"pose_b of loop {self.name!r}", self.pose_b))
 
     @property
+    def links(self) -> tuple[str, ...]:
+        """Links or frames that it joins: those that carry sides A and B."""
+        return self.link_a, self.link_b
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether its Jacobian is constant."""
+        return False
+
+    @property
     def holds_frame(self) -> bool:
         """Whether the loop holds a frame where it is (``hold_frames``, ``hold_contacts``)."""
         return self.name.startswith(HELD)
@@ -377,6 +387,16 @@ class Coupling(Constant):
     def n_constraints(self) -> int:
         """Number of scalar constraints: one."""
         return 1
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Links or frames that it joins: none, as it acts on joints."""
+        return ()
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether its Jacobian is constant."""
+        return not self.ratios_change
 
     @property
     def ratios_change(self) -> bool:

@@ -633,12 +633,12 @@ class FullState(System):
         def step(t: float, x: np.ndarray, h: float) -> Any:
             self._count[0] += evaluations
             q, v = self.state(x)
-            given = {
+            inputs = {
                 "wrenches": self.forces.wrenches(t, q, v),
                 "ctrl": self.forces.controls(t, q, v),
                 ACTIVATION: self.activation(x),
             }
-            return kernel(q, v, constant(t, q, v), h, *(given[key] for key in more))
+            return kernel(q, v, constant(t, q, v), h, *(inputs[key] for key in more))
 
         return step
 
@@ -700,9 +700,9 @@ class Member:
         return self.system.state(x)
 
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
-        whole = self.x.copy()  # forces may be different for every state of a batch
-        whole[self.index] = x
-        return self.system.rates(t, whole)[self.index]
+        batch = self.x.copy()  # forces may be different for every state of a batch
+        batch[self.index] = x
+        return self.system.rates(t, batch)[self.index]
 
     def rates_along(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
         return self.system.rates_along(times, x, self.x, self.index)

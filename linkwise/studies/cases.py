@@ -118,8 +118,8 @@ class Cases:
     def _place(self, head: str, name: str) -> slice:
         """The slice of numbers of a joint or actuator."""
         if head == CTRL:
-            place = self.mechanism.forces.actuator_names.index(name)
-            return slice(place, place + 1)
+            index = self.mechanism.forces.actuator_names.index(name)
+            return slice(index, index + 1)
         return self.mechanism.q_index(name) if head in OF_POSITIONS else self.mechanism.v_index(name)
 
     # Numbers of the mechanism ----------------------------------------------------------------------------------------
@@ -180,11 +180,11 @@ class Cases:
             bodies[kind].get(i, np.broadcast_to(of_link, (n, *of_link.shape))) for kind, of_link in nominal.items()
         )
         added = payload.get("mass", np.zeros(n))
-        place = at.position + _rotated(at.rotation, payload.get("com", np.zeros((n, 3))))
+        point = at.position + _rotated(at.rotation, payload.get("com", np.zeros((n, 3))))
         total = mass + added
-        centre = np.where(total[:, None] > 0.0, mass[:, None] * com + added[:, None] * place, com)
+        centre = np.where(total[:, None] > 0.0, mass[:, None] * com + added[:, None] * point, com)
         centre = centre / np.where(total > 0.0, total, 1.0)[:, None]
-        moments = inertia + _point_inertias(mass, com - centre) + _point_inertias(added, place - centre)
+        moments = inertia + _point_inertias(mass, com - centre) + _point_inertias(added, point - centre)
         if "inertia" in payload:
             once = np.moveaxis(_rotated(at.rotation, np.moveaxis(payload["inertia"], 1, 2)), 1, 2)
             moments = moments + _rotated(at.rotation, once)

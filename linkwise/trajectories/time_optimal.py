@@ -102,40 +102,40 @@ def time_optimal(
         raise MechanismError(
             "no joint has an effort or velocity limit: give effort=..., velocity=... or acceleration=..."
         )
-    places = np.linspace(path.start, path.end, points + 1)
-    bounds = _bounds(path, places, efforts, velocities, accelerations, motors)
-    lower, upper = _controllable(mech, places, bounds)
-    x, u = _fastest(places, bounds, lower, upper)
-    return _motion(path, places, bounds.unit * x, bounds.unit * u)
+    grid = np.linspace(path.start, path.end, points + 1)
+    bounds = _bounds(path, grid, efforts, velocities, accelerations, motors)
+    lower, upper = _controllable(mech, grid, bounds)
+    x, u = _fastest(grid, bounds, lower, upper)
+    return _motion(path, grid, bounds.unit * x, bounds.unit * u)
 
 
 def _bounds(
     path: Path,
-    places: np.ndarray,
+    grid: np.ndarray,
     efforts: np.ndarray,
     velocities: np.ndarray,
     accelerations: np.ndarray,
     motors: tuple[str, ...] = (),
 ) -> _Bounds:
     mech = path.mechanism
-    q, first, second = path(places)
+    q, first, second = path(grid)
     still = np.zeros_like(first)
-    first, second = _constrained_derivatives(mech, places, q, first, second)
+    first, second = _constrained_derivatives(mech, grid, q, first, second)
 
     def forces(v: np.ndarray, a: np.ndarray) -> np.ndarray:
         load = inverse_dynamics(mech.spanning_tree, q, v, a)
         return shared_by_motors(mech, q, load, motors) if motors else load
 
     weight = forces(still, still)
-    _refuse_dead_centres(mech, places, weight, motors)
+    _refuse_dead_centres(mech, grid, weight, motors)
     by_u = forces(still, first) - weight
     by_x = forces(first, second) - weight
-    _refuse_weights(mech, places, weight, efforts)
+    _refuse_weights(mech, grid, weight, efforts)
     limited, fast = np.isfinite(efforts), np.isfinite(accelerations)
     a = np.concatenate([by_u[:, limited], -by_u[:, limited], first[:, fast], -first[:, fast]], axis=-1)
     b = np.concatenate([by_x[:, limited], -by_x[:, limited], second[:, fast], -second[:, fast]], axis=-1)
     room = [efforts - weight, efforts + weight]
-    right = np.concatenate([*(x[:, limited] for x in room), *[np.tile(accelerations[fast], (len(places), 1))] * 2], -1)
+    right = np.concatenate([*(x[:, limited] for x in room), *[np.tile(accelerations[fast], (len(grid), 1))] * 2], -1)
     size = np.hypot(a, b)
     size = np.where(size > 0.0, size, 1.0)
     with np.errstate(divide="ignore"):
@@ -157,7 +157,7 @@ def _refuse_drives(mech: Mechanism) -> None:
 
 
 def _constrained_derivatives(
-    mech: Mechanism, places: np.ndarray, q: np.ndarray, first: np.ndarray, second: np.ndarray
+    mech: Mechanism, grid: np.ndarray, q: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """First and second derivatives of a path projected to the constraints, G q' = 0 and G q'' = -dG/dt q'. A spline
     through assembled configurations departs from them slightly.
@@ -169,7 +169,7 @@ def _constrained_derivatives(
     if left.any():
         k = int(np.argmax(left))
         raise MechanismError(
-            f"at s = {places[k]:.4g} the path leaves the constraints of mechanism {mech.name!r}: give it more "
+            f"at s = {grid[k]:.4g} the path leaves the constraints of mechanism {mech.name!r}: give it more "
             "waypoints that keep them (linkwise.constraints.assemble, linkwise.constraints.project)"
         )
     svd = decomposed_jacobian(mech, counted_jacobian(mech, q))
@@ -177,36 +177,36 @@ def _constrained_derivatives(
     return first, second - svd.solve(times(jacobian, second) + constraint_bias(mech, q, first))
 
 
-def _refuse_dead_centres(mech: Mechanism, places: np.ndarray, weight: np.ndarray, motors: tuple[str, ...]) -> None:
+def _refuse_dead_centres(mech: Mechanism, grid: np.ndarray, weight: np.ndarray, motors: tuple[str, ...]) -> None:
     unknown = np.isnan(weight).any(axis=-1)
     if unknown.any():
         k = int(np.argmax(unknown))
         raise InfeasiblePathError(
-            f"at s = {places[k]:.4g} of the path the motors of mechanism {mech.name!r} "
+            f"at s = {grid[k]:.4g} of the path the motors of mechanism {mech.name!r} "
             f"({', '.join(map(repr, motors))}) cannot move it in all directions: actuate others, or plan another path"
         )
 
 
-def _refuse_weights(mech: Mechanism, places: np.ndarray, weight: np.ndarray, efforts: np.ndarray) -> None:
+def _refuse_weights(mech: Mechanism, grid: np.ndarray, weight: np.ndarray, efforts: np.ndarray) -> None:
     heavy = np.abs(weight) > efforts
     if heavy.any():
         k, j = (int(i) for i in np.argwhere(heavy)[0])
         name = mech.coordinates.names("v")[j]
         raise InfeasiblePathError(
-            f"at s = {places[k]:.4g} of the path joint {name!r} needs {abs(weight[k, j]):.4g} to hold still, and its "
+            f"at s = {grid[k]:.4g} of the path joint {name!r} needs {abs(weight[k, j]):.4g} to hold still, and its "
             f"effort limit is {efforts[j]:.4g}: raise it, or plan another path"
         )
 
 
-def _controllable(mech: Mechanism, places: np.ndarray, bounds: _Bounds) -> tuple[np.ndarray, np.ndarray]:
+def _controllable(mech: Mechanism, grid: np.ndarray, bounds: _Bounds) -> tuple[np.ndarray, np.ndarray]:
     """(places,) each: the least and the largest x from which the end can be reached at rest."""
-    lower, upper = np.zeros(len(places)), np.zeros(len(places))
-    for k in reversed(range(len(places) - 1)):
-        rows, right = _step_constraints(places, bounds, k, lower[k + 1], upper[k + 1])
+    lower, upper = np.zeros(len(grid)), np.zeros(len(grid))
+    for k in reversed(range(len(grid) - 1)):
+        rows, right = _step_constraints(grid, bounds, k, lower[k + 1], upper[k + 1])
         interval = _range_of_x(rows, right)
         if interval is None:
             raise InfeasiblePathError(
-                f"near s = {places[k]:.4g} of the path of mechanism {mech.name!r} no motion keeps within bounds and "
+                f"near s = {grid[k]:.4g} of the path of mechanism {mech.name!r} no motion keeps within bounds and "
                 "comes to rest at its end: raise them, plan another path, or take more points"
             )
         lower[k], upper[k] = max(interval[0], 0.0), max(interval[1], 0.0)
@@ -219,12 +219,12 @@ def _controllable(mech: Mechanism, places: np.ndarray, bounds: _Bounds) -> tuple
 
 
 def _step_constraints(
-    places: np.ndarray, bounds: _Bounds, k: int, least: float, most: float
+    grid: np.ndarray, bounds: _Bounds, k: int, least: float, most: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows and right sides of the constraints on a step from grid point k: bounds at both ends, and x' between
     ``least`` and ``most`` at the second.
     """
-    twice = 2.0 * (places[k + 1] - places[k])
+    twice = 2.0 * (grid[k + 1] - grid[k])
     ahead = bounds.rows[k + 1] @ np.array([[1.0, 0.0], [twice, 1.0]])
     step_rows = np.array([[0.0, -1.0], [0.0, 1.0], [-twice, -1.0], [twice, 1.0]])
     right = np.array([0.0, bounds.largest[k], -least, most])
@@ -254,30 +254,28 @@ def _range_of_x(rows: np.ndarray, right: np.ndarray) -> tuple[float, float] | No
     return (float(x[inside].min()), float(x[inside].max())) if inside.any() else None
 
 
-def _fastest(
-    places: np.ndarray, bounds: _Bounds, lower: np.ndarray, upper: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _fastest(grid: np.ndarray, bounds: _Bounds, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """x (places,) and u (places - 1,) with the largest u that can still come to rest at the end."""
-    x, u = np.zeros(len(places)), np.zeros(len(places) - 1)
+    x, u = np.zeros(len(grid)), np.zeros(len(grid) - 1)
     for k in range(len(u)):
-        rows, right = _step_constraints(places, bounds, k, lower[k + 1], upper[k + 1])
+        rows, right = _step_constraints(grid, bounds, k, lower[k + 1], upper[k + 1])
         left = right - rows[:, 1] * x[k]
         rising = rows[:, 0] > PARALLEL
         u[k] = np.min(left[rising] / rows[rising, 0])
-        ahead = np.clip(x[k] + 2.0 * u[k] * (places[k + 1] - places[k]), lower[k + 1], upper[k + 1])
+        ahead = np.clip(x[k] + 2.0 * u[k] * (grid[k + 1] - grid[k]), lower[k + 1], upper[k + 1])
         x[k + 1] = ahead
-        u[k] = (x[k + 1] - x[k]) / (2.0 * (places[k + 1] - places[k]))
+        u[k] = (x[k + 1] - x[k]) / (2.0 * (grid[k + 1] - grid[k]))
     return x, u
 
 
-def _motion(path: Path, places: np.ndarray, x: np.ndarray, u: np.ndarray) -> Motion:
+def _motion(path: Path, grid: np.ndarray, x: np.ndarray, u: np.ndarray) -> Motion:
     speed = np.sqrt(x)
     together = speed[:-1] + speed[1:]
     if not (together > 0.0).all():
         k = int(np.argmin(together > 0.0))
-        raise InfeasiblePathError(f"at s = {places[k]:.4g} of the path the bounds allow no motion: raise them")
-    times = np.concatenate([[0.0], np.cumsum(2.0 * np.diff(places) / together)])
-    return Motion(path, float(times[-1]), _InSteps(times, places, speed, u))
+        raise InfeasiblePathError(f"at s = {grid[k]:.4g} of the path the bounds allow no motion: raise them")
+    times = np.concatenate([[0.0], np.cumsum(2.0 * np.diff(grid) / together)])
+    return Motion(path, float(times[-1]), _InSteps(times, grid, speed, u))
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,20 +26,20 @@ def touching(mech: lw.Mechanism, sketch: Sketch) -> list[Placed]:
     """The shapes that take part in contacts; planes last."""
     names = dict.fromkeys(name for pair in mech.contact_pairs for name in pair.shapes)
     world = np.concatenate([sketch.poses, np.eye(4)[None]])  # the ground is body -1
-    found = []
+    shapes = []
     for shape in map(mech.contact.shape, names):
         body, pose = shape.placed(mech)
-        found.append((shape, world[body] @ matrix(*pose)))
-    return sorted(found, key=lambda one: one[0].kind == "plane")
+        shapes.append((shape, world[body] @ matrix(*pose)))
+    return sorted(shapes, key=lambda placed_shape: placed_shape[0].kind == "plane")
 
 
 def around(box: np.ndarray, mech: lw.Mechanism, sketches: Sequence[Sketch]) -> np.ndarray:
     """(2, 3): the box with the shapes of a mechanism in several configurations, and with the floors below them."""
-    placed = [one for sketch in sketches for one in touching(mech, sketch)]
-    points = [_vertices(*one) for one in placed if one[0].kind != "plane"]
-    near = [one for one in points if _is_near(one, box)]
+    placed = [placed_shape for sketch in sketches for placed_shape in touching(mech, sketch)]
+    points = [_vertices(*placed_shape) for placed_shape in placed if placed_shape[0].kind != "plane"]
+    near = [corners for corners in points if _is_near(corners, box)]
     box = _box_of([box, *near])
-    return _box_of([box, *(patch for one in placed if (patch := floor(*one, box)) is not None)])
+    return _box_of([box, *(patch for placed_shape in placed if (patch := floor(*placed_shape, box)) is not None)])
 
 
 def is_seen(shape: lw.contact.Shape, pose: np.ndarray, box: np.ndarray) -> bool:
@@ -85,9 +85,9 @@ def floor_lines(patch: np.ndarray, view: View, size: float) -> list[np.ndarray]:
         return []
     along = np.cross(view.toward, normal)
     along /= np.linalg.norm(along)
-    places = patch @ along
-    start = patch[int(places.argmin())]
-    length = float(np.ptp(places))
+    distances = patch @ along
+    start = patch[int(distances.argmin())]
+    length = float(np.ptp(distances))
     slanted = -0.9 * size * normal - 0.8 * size * along
     strokes = (start + along * x for x in np.linspace(0.8 * size, length, STROKES))
     return [start + np.outer([0.0, length], along), *(np.array([foot, foot + slanted]) for foot in strokes)]

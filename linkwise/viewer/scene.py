@@ -103,7 +103,7 @@ class Scene:
     def corners(self, poses: np.ndarray, parts: Sequence[Part]) -> np.ndarray:
         """(n, 3): in the world, those of the boxes around parts in their own frames, for poses (..., n_links, 4, 4)."""
         ends = [part.shape.mesh().vertices for part in parts]
-        boxes = np.reshape([[one.min(axis=0), one.max(axis=0)] for one in ends], (-1, 2, 3))
+        boxes = np.reshape([[point.min(axis=0), point.max(axis=0)] for point in ends], (-1, 2, 3))
         corners = np.stack([boxes[:, [i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)], axis=-1)
         placed = self.placed(poses, parts)
         world = placed[..., :3, :3] @ corners + placed[..., :3, 3:]
@@ -168,9 +168,9 @@ class _Maker:
             fixtures, between = elements_between(
                 [mark for mark in marks if self._springs or not mark.of_joints], sketch.poses, pin
             )
-            for one in fixtures:
-                holder = GROUND if one.link < 0 else self._mech.link_names[one.link]
-                self._add(one.name, holder, np.eye(4), one.shape, rgba(GREY), SYMBOL)
+            for fixture in fixtures:
+                holder = GROUND if fixture.link < 0 else self._mech.link_names[fixture.link]
+                self._add(fixture.name, holder, np.eye(4), fixture.shape, rgba(GREY), SYMBOL)
             self._widen_floors(size)
         if self._missing:
             _warn_of_missing(self._mech.name, self._missing)
@@ -210,8 +210,10 @@ class _Maker:
         if look.kind != "mesh":
             self._add(look.name, look.link, pose, shape_of(look.kind, look.size), look.colour or plain, kind)
             return
-        for mesh, own in self._meshes(look):
-            self._add(look.name, look.link, pose, mesh, look.colour or (not look.collision and own) or plain, kind)
+        for mesh, own_colour in self._meshes(look):
+            self._add(
+                look.name, look.link, pose, mesh, look.colour or (not look.collision and own_colour) or plain, kind
+            )
 
     def _meshes(self, look: lw.files.Look) -> tuple[tuple[Mesh, tuple[float, ...] | None], ...]:
         """The surfaces of a mesh with their own colours; the same objects for looks that share them."""
@@ -227,18 +229,18 @@ class _Maker:
     def _read(self, look: lw.files.Look, path: Any) -> Iterator[tuple[Mesh, tuple[float, ...] | None]]:
         shaping = np.reshape(look.shaping, (3, 4))
         inside_out = np.linalg.det(shaping[:, :3]) < 0.0
-        found: list[tuple[Any, Any, Any]] = []
+        surfaces: list[tuple[Any, Any, Any]] = []
         if not look.file:
             vertices, faces = (np.reshape(numbers, (-1, 3)) for numbers in look.corners)
-            found = [(vertices, faces.astype(int) if len(faces) else _hull(vertices), None)]
+            surfaces = [(vertices, faces.astype(int) if len(faces) else _hull(vertices), None)]
         elif path is None:
             self._missing[look.file] = "not found"
         else:
             try:
-                found = [(one.vertices, one.faces, one.colour) for one in lw.files.load_mesh(path)]
+                surfaces = [(surface.vertices, surface.faces, surface.colour) for surface in lw.files.load_mesh(path)]
             except (lw.MechanismError, OSError) as error:
                 self._missing[look.file] = str(error)
-        for vertices, faces, colour in found:
+        for vertices, faces, colour in surfaces:
             moved = (vertices @ shaping[:, :3].T + shaping[:, 3]).astype(np.float32)
             yield Mesh(moved, np.ascontiguousarray(faces[:, ::-1] if inside_out else faces)), colour
 
@@ -267,8 +269,8 @@ class _Maker:
             carrier = GROUND if body.parent < 0 else mech.link_names[body.parent]
             limited = np.isfinite([*body.limits.lower, *body.limits.upper]).all()
             slides = travel(body, size, 2.0 * size) if limited or body.parent < 0 else None
-            place = pose_of(body)
-            fixed = JointMark(body.joint, body.kind, body.parent, body.parent < 0, place, place, travel=slides)
+            pose = pose_of(body)
+            fixed = JointMark(body.joint, body.kind, body.parent, body.parent < 0, pose, pose, travel=slides)
             moving = JointMark(body.joint, body.kind, index, body.parent < 0, np.eye(4), np.eye(4))
             here, there = symbol(moving, pin), symbol(fixed, pin)
             self._add_solids(body.joint, body.link, here.solids[here.n_fixed :], here.colour)
@@ -305,21 +307,21 @@ class _Maker:
         """Let planes of the ground on which shapes stand reach as far as the mechanism goes: they push there too, where
         a file ends to draw them."""
         touched = (self._mech.contact.shape(name) for pair in self._mech.contact_pairs for name in pair.shapes)
-        floors = [matrix(*one.placed(self._mech)[1]) for one in touched if one.kind == PLANE]
+        floors = [matrix(*floor.placed(self._mech)[1]) for floor in touched if floor.kind == PLANE]
         moments, more = self._mech.initial if self._moments is None else self._moments, 2.0 * size
-        places = lw.link_poses(self._mech, moments)[..., :3, 3].reshape(-1, 3)
+        positions = lw.link_poses(self._mech, moments)[..., :3, 3].reshape(-1, 3)
         for k, part in enumerate(self._parts):
             if isinstance(part.shape, Plane) and part.link == GROUND and any(np.allclose(part.pose, x) for x in floors):
-                below = ((places - part.pose[:3, 3]) @ part.pose[:3, :3])[:, :2]
-                own = np.array([side or ENDLESS for side in part.shape.half])
-                low, high = np.minimum(below.min(axis=0) - more, -own), np.maximum(below.max(axis=0) + more, own)
+                below = ((positions - part.pose[:3, 3]) @ part.pose[:3, :3])[:, :2]
+                half = np.array([side or ENDLESS for side in part.shape.half])
+                low, high = np.minimum(below.min(axis=0) - more, -half), np.maximum(below.max(axis=0) + more, half)
                 x, y = 0.5 * (high - low)
                 pose = part.pose @ matrix(np.eye(3), np.array([*0.5 * (low + high), 0.0]))
                 self._parts[k] = replace(part, pose=pose, shape=Plane((x, y)))
 
     def _add_solids(self, name: str, link: str, solids: Sequence[Solid], colour: str) -> None:
         if solids:
-            self._add(name, link, np.eye(4), together(one.mesh() for one in solids), rgba(colour), SYMBOL)
+            self._add(name, link, np.eye(4), together(solid.mesh() for solid in solids), rgba(colour), SYMBOL)
 
     def _add_lines(
         self, name: str, link: str, lines: Sequence[np.ndarray], pin: float, thickness: float = THIN

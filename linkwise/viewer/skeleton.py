@@ -257,12 +257,12 @@ def together(
 ) -> list[tuple[str, int | None, np.ndarray]]:
     """One label for names that stand nearer to each other than ``within`` metres."""
     groups: list[tuple[list[str], int | None, np.ndarray]] = []
-    for name, link, place in named:
-        near = [names for names, _, other in groups if np.linalg.norm(other - place) < within]
+    for name, link, position in named:
+        near = [names for names, _, other in groups if np.linalg.norm(other - position) < within]
         if near:
             near[0].append(name)
         else:
-            groups.append(([name], link, place))
+            groups.append(([name], link, position))
     return [(", ".join(names), link, place) for names, link, place in groups]
 
 
@@ -278,8 +278,8 @@ def symbol_size(sketch: Sketch, box: np.ndarray, wanted: float = 1.0) -> float:
     apart = np.linalg.norm(origins[:, None] - origins[None], axis=-1)
     nearest = np.where(apart > 1e-3 * diagonal, apart, np.inf).min(axis=1)
     typical = float(np.median(nearest)) if np.isfinite(nearest).any() else np.inf
-    own = min(diagonal, float(np.linalg.norm(np.ptp(sketch.points, axis=0))))
-    return wanted * min(max(0.16 * typical, LEAST_SIZE * own), USUAL_SIZE * diagonal)
+    extent = min(diagonal, float(np.linalg.norm(np.ptp(sketch.points, axis=0))))
+    return wanted * min(max(0.16 * typical, LEAST_SIZE * extent), USUAL_SIZE * diagonal)
 
 
 def fineness(size: float, box: np.ndarray) -> float:
@@ -348,16 +348,16 @@ def _slides_past(mech: lw.Mechanism, child: int) -> bool:
 
 def _named(mech: lw.Mechanism, index: int, normal: np.ndarray | None) -> dict[str, np.ndarray]:
     """Frames of a link in a plane with this normal that are at no joint, such as a coupler's point: one per place."""
-    found: dict[str, np.ndarray] = {}
+    labelled: dict[str, np.ndarray] = {}
     if normal is None:
-        return found
+        return labelled
     taken = [np.zeros(3), *_carried(mech, index)]
     link = mech.link_names[index].split("/")[0]  # a body of MJCF is no point of itself, wherever its joint is
     for name, frame in mech.frames.items():
         within = frame.body == index and abs(frame.position @ normal) < SAME_POINT
-        if within and name != link and _distinct([frame.position], besides=[*taken, *found.values()]):
-            found[name] = np.asarray(frame.position)
-    return found
+        if within and name != link and _distinct([frame.position], besides=[*taken, *labelled.values()]):
+            labelled[name] = np.asarray(frame.position)
+    return labelled
 
 
 def _normals(mech: lw.Mechanism) -> list[np.ndarray | None]:
@@ -381,7 +381,7 @@ def _normals(mech: lw.Mechanism) -> list[np.ndarray | None]:
 
 def _rims(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     """(m, 2, 3) each: the rims of the wheels, and great circles of the balls, that a link rolls on, with a spoke."""
-    found = []
+    segments = []
     for loop in mech.loops:
         if not isinstance(loop, lw.constraints.Loop) or not isinstance(loop.kind, (lw.contact.Wheel, lw.contact.Ball)):
             continue
@@ -391,22 +391,22 @@ def _rims(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
             across = np.linalg.svd((frame[:3, :3] @ axis)[:, None])[0][:, 1:]  # two directions in its plane
             angles = np.linspace(0.0, 2.0 * np.pi, RIM + 1)
             ring = frame[:3, 3] + loop.kind.radius * np.stack([np.cos(angles), np.sin(angles)], axis=-1) @ across.T
-            found.append(np.stack([ring[:-1], ring[1:]], axis=1))
-            found.append(np.stack([frame[:3, 3], ring[0]])[None])
-    return found
+            segments.append(np.stack([ring[:-1], ring[1:]], axis=1))
+            segments.append(np.stack([frame[:3, 3], ring[0]])[None])
+    return segments
 
 
 def _blades(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     """(1, 2, 3) each: the knife edges that a link glides on."""
     half = BLADE * max((float(np.linalg.norm(body.position)) for body in mech.bodies), default=0.0) or 0.1
-    found = []
+    segments = []
     for loop in mech.loops:
         if isinstance(loop, lw.constraints.Loop) and isinstance(loop.kind, lw.contact.KnifeEdge):
             holder, frame = attachment(mech, loop, "b")
             if holder == index:
                 ahead = half * (frame[:3, :3] @ np.asarray(loop.kind.direction))
-                found.append(np.array([[frame[:3, 3] - ahead, frame[:3, 3] + ahead]]))
-    return found
+                segments.append(np.array([[frame[:3, 3] - ahead, frame[:3, 3] + ahead]]))
+    return segments
 
 
 def _floats(mech: lw.Mechanism, index: int) -> bool:
@@ -415,11 +415,11 @@ def _floats(mech: lw.Mechanism, index: int) -> bool:
 
 def _distinct(points: Sequence[np.ndarray], besides: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
     """The points without repetitions, and without those of ``besides``."""
-    found: list[np.ndarray] = []
+    distinct: list[np.ndarray] = []
     for point in points:
-        if all(np.linalg.norm(point - other) > SAME_POINT for other in (*besides, *found)):
-            found.append(np.asarray(point))
-    return found
+        if all(np.linalg.norm(point - other) > SAME_POINT for other in (*besides, *distinct)):
+            distinct.append(np.asarray(point))
+    return distinct
 
 
 def _beyond(tip: np.ndarray, end: np.ndarray) -> bool:

@@ -19,6 +19,7 @@ from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, register_integra
 from linkwise.mechanics.registered import REGISTERED
 from linkwise.mechanism.drives import Drive
 from tests.acting_arm import ARM
+from tools.walk import walk
 
 PACKAGE = Path(lw.__file__).parent
 
@@ -390,6 +391,12 @@ q, v = lw.rollout(quadruped, *start, None, 1e-3, 3)
 results += [q, v, *derivatives.rollout_derivatives(quadruped, q, v, None, 1e-3)]
 print(json.dumps([count[0], [np.asarray(x).tobytes().hex() for x in results]]))
 """
+
+
+def test_a_first_call_with_code_on_disk_is_a_short_walk():
+    names = walk(cold=False)
+    assert "linkwise.compiler.recipes" in names and "linkwise.compiler.pipeline" not in names
+    assert len(names) <= 40
 
 
 @pytest.mark.slow

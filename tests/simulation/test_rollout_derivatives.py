@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.motion import gradients
 
 DT = 1e-3
 
@@ -94,3 +97,22 @@ def test_bad_input():
         lw.derivatives.rollout_derivatives(arm, np.zeros(2), np.zeros(2), None, 0.01)
     with pytest.raises(ValueError, match="by must be|unknown by"):
         lw.derivatives.rollout_derivatives(arm, np.zeros((2, 2)), np.zeros((2, 2)), None, 0.01, by="dt")
+
+
+def test_variants_share_the_code_of_gradients(monkeypatch):
+    """From the third variant on nothing is compiled, and the numbers are those of code of its own."""
+    loads = []
+    load = gradients.load
+    monkeypatch.setattr(gradients, "load", lambda *given: loads.append(given[0].name) or load(*given))
+    arm = lw.mechanisms.double_pendulum()
+    for k in range(5):
+        mech = arm.with_gravity((0.1 * k, 0.2, -9.0 - k))
+        q, v = lw.rollout(mech, [0.1, 0.2], [0.3, 0.4], None, 1e-3, 2)
+        found = lw.derivatives.rollout_derivatives(mech, q, v, None, 1e-3)
+        own = copy.deepcopy(mech)  # has no family
+        before = len(loads)
+        expected = lw.derivatives.rollout_derivatives(own, q, v, None, 1e-3)
+        del loads[before:]
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
+    assert len(loads) == 2

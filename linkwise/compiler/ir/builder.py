@@ -244,6 +244,6 @@ def body_between(
             new[node] = builder.input(0, reads.setdefault(given[node], len(reads)))
         else:
             new[node] = builder.rebuild(node, tuple([new[arg] for arg in node.args]))
-    found = (tuple(new[node] for node in results),)
+    nodes = (tuple(new[node] for node in results),)
     arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
-    return Body(Program(*arrays, reachable(found), found, name), tuple(reads), tuple(writes))
+    return Body(Program(*arrays, reachable(nodes), nodes, name), tuple(reads), tuple(writes))

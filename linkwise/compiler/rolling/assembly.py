@@ -53,7 +53,7 @@ class _Assembly:
     @cached_property
     def _exchanged(self) -> Exchanged:
         """What passes between links and is used: by quantity and number the values of the classes that give it."""
-        found: Exchanged = {}
+        exchanged: Exchanged = {}
         seen: set[Node] = set()
         stack = [result.node for result in self.traced.results]
         while stack:
@@ -64,11 +64,11 @@ class _Assembly:
             stack.extend(node.args)
             if self.values.is_passed(node):
                 _, passed, k = self.leaves.passed[node.value[1]]
-                if (passed.number, k) not in found:
+                if (passed.number, k) not in exchanged:
                     values = {source: self._given_by(passed, source)[k] for source in self.rolling.gives(passed)}
-                    found[passed.number, k] = values
+                    exchanged[passed.number, k] = values
                     stack.extend(values.values())
-        return found
+        return exchanged
 
     def _given_by(self, passed: Passed, source: Source) -> list[Node]:
         """The numbers that links of a class pass on."""
@@ -96,8 +96,8 @@ class _Assembly:
         tables = Tables(self.values, self.link_classes, nodes)
         own_sizes = np.array([max(cells.values(), default=-1) + 1 for cells in kept])
         packed = 0 if self.traced.packing is None else self.traced.packing.cells
-        own = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.class_of])])
-        of_links = np.stack([own[:-1], tables.rows, *self.columns.starts.values()], axis=-1)
+        starts = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.class_of])])
+        of_links = np.stack([starts[:-1], tables.rows, *self.columns.starts.values()], axis=-1)
         loops = []
         for sweep, direction in enumerate(self.sweeps):
             memory = Memory(offsets, kept, tables)
@@ -109,12 +109,12 @@ class _Assembly:
                 loops.append(self._loop(writer, direction, exchange, self._of_members(of_links)))
         inputs, outputs = (tuple(p.array for p in side) for side in (self.traced.inputs, self.traced.outputs))
         once, each = ([x for x in part if len(x.which)] for part in (loops[: self._each], loops[self._each :]))
-        cells, numbers = int(own[-1]), tables.numbers
-        found = Program(inputs, outputs, (), (), name, tuple(once), cells, numbers, constants_in_code=False)
+        cells, numbers = int(starts[-1]), tables.numbers
+        straight = Program(inputs, outputs, (), (), name, tuple(once), cells, numbers, constants_in_code=False)
         if self.traced.packing is not None:
-            return replace(found, results=(self.traced.packing.results(),))
+            return replace(straight, results=(self.traced.packing.results(),))
         columns = [each_column(each, self.columns, self.traced.dofs)] if each else []
-        return replace(found, loops=(*once, *columns), sparse=self._is_sparse(found, bool(each)))
+        return replace(straight, loops=(*once, *columns), sparse=self._is_sparse(straight, bool(each)))
 
     @property
     def _each(self) -> int:
@@ -266,13 +266,13 @@ class _Assembly:
 
     def _table_nodes(self, needed: list[list[list[Node]]], computed: list[list[set[Node]]]) -> list[set[Node]]:
         """By class the values that bodies read from the table."""
-        found: list[set[Node]] = [set() for _ in self.link_classes]
+        nodes: list[set[Node]] = [set() for _ in self.link_classes]
         for sweep in range(len(self.sweeps)):
             for k in range(len(self.link_classes)):
                 used = [arg for node in computed[sweep][k] for arg in node.args]
                 used += needed[sweep][k]
-                found[k] |= {node for node in used if self.values.tabular[node]}
-        return found
+                nodes[k] |= {node for node in used if self.values.tabular[node]}
+        return nodes
 
     def _blocks(self, sweep: int) -> tuple[np.ndarray, int]:
         """The block of exchange cells that each group has in a sweep, and how many blocks there are: a block is free

@@ -84,16 +84,16 @@ class Tables:
 
 def _numbers_of_links(values: Values, table: np.ndarray, nodes: Sequence[Node]) -> np.ndarray:
     """(links, nodes): the nodes' values for every link of a class."""
-    found: dict[Node, np.ndarray] = {}
+    tables: dict[Node, np.ndarray] = {}
     with np.errstate(all="ignore"):
         for node in reachable([nodes]):
             if node.op is ops.CONST:
-                found[node] = np.array(node.value)
+                tables[node] = np.array(node.value)
             elif node.op is ops.INPUT:
-                found[node] = table[:, values.leaves.numbers[node.value[1]][1]]
+                tables[node] = table[:, values.leaves.numbers[node.value[1]][1]]
             else:
-                found[node] = MEANING[node.op](*(found[arg] for arg in node.args))
-    columns = [np.broadcast_to(found[node], len(table)) for node in nodes]
+                tables[node] = MEANING[node.op](*(tables[arg] for arg in node.args))
+    columns = [np.broadcast_to(tables[node], len(table)) for node in nodes]
     return np.stack(columns, axis=-1) if columns else np.zeros((len(table), 0))
 
 
@@ -203,21 +203,21 @@ class _Member:
                 handed[place.offset] = self._value(node)
                 continue
             place = writer.columns.of_member(place, self.member)
-            found = self._value(node)
-            writes.append((place, self.builder.add(self._read(place), found) if adds else found))
+            value = self._value(node)
+            writes.append((place, self.builder.add(self._read(place), value) if adds else value))
         for node, cell in kept.items():
             writes.append((writer.columns.of_member(Place(CELL, 0, OWN, cell), self.member), self._value(node)))
         return handed, writes
 
     def _needed(self, roots: Sequence[Node]) -> list[Node]:
         """What is computed for these values, operands first."""
-        computed, found, stack = self.writer.computed[self.link_class], set(), list(roots)
+        computed, needed, stack = self.writer.computed[self.link_class], set(), list(roots)
         while stack:
             node = stack.pop()
-            if node in computed and node not in found:
-                found.add(node)
+            if node in computed and node not in needed:
+                needed.add(node)
                 stack.extend(node.args)
-        return sorted(found, key=_index)
+        return sorted(needed, key=_index)
 
     def _read(self, place: Place) -> Node:
         return self.builder.input(0, self.reads.setdefault(place, len(self.reads)))
@@ -245,8 +245,8 @@ class _Member:
             return writer.columns.of_column(dof, matrix, tables.identity)
         if values.is_given(node):
             array, element = node.value
-            found = values.traced.inputs[array].places[element]
-            return writer.columns.place(INPUT, array, found)
+            position = values.traced.inputs[array].places[element]
+            return writer.columns.place(INPUT, array, position)
         if values.is_passed(node) and values.sweep[node] == writer.sweep:
             _, passed, k = values.leaves.passed[node.value[1]]
             return Place(CELL, 0, THERE if passed.source == PARENT else HERE, offsets[passed.number, k][1])

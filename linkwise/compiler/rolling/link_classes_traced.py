@@ -85,19 +85,21 @@ def rolled(
         ]
         at = RolledTree(template, LinksOfClasses.of(links, rolling), tree.gravity, whole=mechanism)
         given = symbols([Array(name, _shape(axis, core, template)) for name, axis, core in inputs], builder)
-        found = algorithm.run(computed, at, given, options)
+        computed_results = algorithm.run(computed, at, given, options)
         if rolling.confirmed():
             break
     if lead is not None:
-        arrays, results, packing = _results_of_matrices(algorithm.outputs[0], lead, found, mechanism, builder)
+        arrays, results, packing = _results_of_matrices(
+            algorithm.outputs[0], lead, computed_results, mechanism, builder
+        )
     elif in_blocks:
-        named = enumerate(zip(algorithm.outputs, found, strict=True))
+        named = enumerate(zip(algorithm.outputs, computed_results, strict=True))
         both = [_in_blocks(k, name, blocks, mechanism, builder) for k, (name, blocks) in named]
         arrays, results, packing = [array for array, _ in both], [one for _, of in both for one in of], None
     else:
         packing = None
         arrays = [_shaped(_array(part, mechanism, template), mechanism) for part in outputs]
-        parts = [found] if len(outputs) == 1 else found
+        parts = [computed_results] if len(outputs) == 1 else computed_results
         results = [
             Result(number, element, _node(x, builder))
             for number, (array, part) in enumerate(zip(arrays, parts, strict=True))
@@ -132,11 +134,11 @@ def _matrices(algorithm: Algorithm, computed: tuple[Computation, ...] | None) ->
 
 
 def _results_of_matrices(
-    name: str, lead: tuple[int, ...], found: Any, mechanism: Mechanism, builder: Builder
+    name: str, lead: tuple[int, ...], values: Any, mechanism: Mechanism, builder: Builder
 ) -> tuple[list[DividedArray], list[Result], Packing | None]:
     """Matrices that were filled pair by pair: entries of degrees of freedom of one link, and of one with another that
     is further out."""
-    matrices = found if lead else [found]
+    matrices = values if lead else [values]
     if not all(isinstance(matrix, RolledMatrixOfDofs) for matrix in matrices):
         raise NotRolled("a matrix over all links is not filled pair by pair")
     array = Array(name, (*lead, mechanism.nv, mechanism.nv))
@@ -247,8 +249,8 @@ def _frames_named(computed: tuple[Computation, ...] | None, mechanism: Mechanism
     """The frames that expressions are about."""
     names = {
         space.link
-        for one in computed or ()
-        for part in one.form.walk()
+        for frame in computed or ()
+        for part in frame.form.walk()
         for space in (part.domain, part.codomain)
         if space is not None and space.link
     }
@@ -312,18 +314,18 @@ def _shape(axis: Axis, core: tuple[int, ...], mechanism: Mechanism) -> tuple[int
 def _array(part: tuple[str, Axis, tuple[int, ...]], mechanism: Mechanism, template: Mechanism) -> DividedArray:
     name, axis, core = part
     width = int(np.prod(core, dtype=int))
-    places: list[ElementOfClass] = []
+    elements: list[ElementOfClass] = []
     offset = 0
     for quantity in axis.parts:
         starts = _starts(template, quantity)
         for k in range(template.n_links):
             size = (starts[k + 1] - starts[k]) * width
-            places += [ElementOfClass(k, (quantity, width), offset + c) for c in range(size)]
+            elements += [ElementOfClass(k, (quantity, width), offset + c) for c in range(size)]
         offset += getattr(mechanism, quantity) * width
     if not axis.parts:
-        places = [ElementOfClass(None, None, c) for c in range(width)]
+        elements = [ElementOfClass(None, None, c) for c in range(width)]
     columns = {(quantity, width): _starts(mechanism, quantity)[:-1] * width for quantity in axis.parts}
-    return DividedArray(Array(name, _shape(axis, core, mechanism)), places, columns)
+    return DividedArray(Array(name, _shape(axis, core, mechanism)), elements, columns)
 
 
 def _shaped(part: DividedArray, mechanism: Mechanism) -> DividedArray:

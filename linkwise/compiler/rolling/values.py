@@ -103,9 +103,9 @@ class Traced:
     def sweeps(self) -> list[str]:
         """Directions of the sweeps; after those that are made once, where something goes along them, of the paths from
         degrees of freedom to the root; then of the sweeps that are made for every column."""
-        found = self.rolling.sweeps or [BASE_TO_TIP]
-        once, each = found[: self._once], found[self._once :]
-        return [*once, ALONG_PATHS, *each] if self._has_paths else found
+        directions = self.rolling.sweeps or [BASE_TO_TIP]
+        once, each = directions[: self._once], directions[self._once :]
+        return [*once, ALONG_PATHS, *each] if self._has_paths else directions
 
     @property
     def paths(self) -> int:

@@ -93,7 +93,7 @@ class LoopTracer:
         many = [members for members in groups.values() if len(members) >= FEWEST]
         self._builder.loops = None  # within one, functions are done list by list
         pays = self._pays(functions, [[items[k] for k in members] for members in many])
-        found: list[list[Any]] = [[] for _ in items]
+        results: list[list[Any]] = [[] for _ in items]
         for members in groups.values():
             lists = [items[k] for k in members]
             if pays and members in many:
@@ -108,9 +108,9 @@ class LoopTracer:
             else:
                 lists = [applied(functions, item) for item in lists]
             for k, values in zip(members, lists, strict=True):
-                found[k] = values
+                results[k] = values
         self._builder.loops = self
-        return found
+        return results
 
     def _pays(self, functions: Sequence[Function], groups: Sequence[Sequence[list[Any]]]) -> bool:
         """Whether loops over the lists of each group save enough operations: counted function by function, until it is
@@ -145,28 +145,28 @@ class LoopTracer:
     ) -> tuple[list[list[Any]], list[int]]:
         """A function of all items, by a loop, and which of their results are ``filled``, as ``_filled`` says.  What the
         function leaves as it is, stays what it was."""
-        given = self._parameters(items)
-        results = function(given)
-        places = {self._node(x): k for k, x in enumerate(given) if _is_leaf(self._node(x), PARAMETERS)}
+        parameters = self._parameters(items)
+        results = function(parameters)
+        numbers = {self._node(x): k for k, x in enumerate(parameters) if _is_leaf(self._node(x), PARAMETERS)}
         nodes = [self._node(x) for x in results]
-        once = dict.fromkeys(node for node in nodes if self._is_varying(node) and node not in places)
+        once = dict.fromkeys(node for node in nodes if self._is_varying(node) and node not in numbers)
         varying = self._varying(once)
-        used = {node: k for node, k in places.items() if node in varying}
+        used = {node: k for node, k in numbers.items() if node in varying}
         arguments = tuple(tuple(self._node(item[k]) for k in used.values()) for item in items)
         besides = {arg for node in varying for arg in node.args if arg not in varying and arg.op is not ops.CONST}
         needed = tuple(sorted(besides, key=lambda node: node.index))
         leaf = self._next_leaf
         if once:
             self.found.append(TracedLoop(tuple(used), needed, tuple(once), arguments, leaf))
-        found = []
+        lists = []
         for item in items:
-            known: dict[Node, Any] = {node: item[k] for node, k in places.items()}
+            known: dict[Node, Any] = {node: item[k] for node, k in numbers.items()}
             for node in once:
                 known[node] = Symbol(self._builder.input(RESULTS, leaf), self._builder)
                 leaf += 1
-            found.append([known.get(node, x) for node, x in zip(nodes, results, strict=True)])
-        masks = _propagated(varying, {node: filled[k] for node, k in places.items()})
-        return found, [masks[node] if node in masks else 0 if is_zero(node) else -1 for node in nodes]
+            lists.append([known.get(node, x) for node, x in zip(nodes, results, strict=True)])
+        masks = _propagated(varying, {node: filled[k] for node, k in numbers.items()})
+        return lists, [masks[node] if node in masks else 0 if is_zero(node) else -1 for node in nodes]
 
     def folded(
         self, start: Sequence[Any], rows: np.ndarray, step: Callable[[list[Any], list[Any]], list[Any]]
@@ -196,20 +196,20 @@ class LoopTracer:
 
     def _is_varying(self, node: Node) -> bool:
         """Whether a value depends on parameters."""
-        for one in _operands_first([node], self._depends):
-            self._depends[one] = _is_leaf(one, PARAMETERS) or any(self._depends[arg] for arg in one.args)
+        for operand in _operands_first([node], self._depends):
+            self._depends[operand] = _is_leaf(operand, PARAMETERS) or any(self._depends[arg] for arg in operand.args)
         return self._depends[node]
 
     def _varying(self, results: Iterable[Node]) -> set[Node]:
         """Nodes that depend on parameters, of all that ``results`` depend on."""
-        found: set[Node] = set()
+        nodes: set[Node] = set()
         stack = [node for node in results if self._is_varying(node)]
         while stack:
             node = stack.pop()
-            if node not in found:
-                found.add(node)
+            if node not in nodes:
+                nodes.add(node)
                 stack += [arg for arg in node.args if self._depends[arg]]
-        return found
+        return nodes
 
 
 def _filled(items: Sequence[list[Any]]) -> list[int]:
@@ -304,25 +304,27 @@ class _Assembly:
         self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], results: Sequence[Sequence[Node]], name: str
     ) -> Program:
         for loop in self.traced:  # in this order: each needs those before it alone
-            given = (node for arguments in loop.arguments for node in arguments)
-            self.loop_levels[loop] = self._level([*loop.needed, *given])
+            operands = (node for arguments in loop.arguments for node in arguments)
+            self.loop_levels[loop] = self._level([*loop.needed, *operands])
             self.layouts[loop] = self._laid_out(loop) if loop.table is None else self._laid_out_fold(loop, loop.table)
         last = self._level([node for group in results for node in group])
         for loop in self.traced:
             self._keep(loop.needed)
         in_cells = any(loop.table is None for loop in self.traced)  # else code after the loops writes outputs
-        places = [[-1 if is_zero(node) else self._result_cell(node) for node in group] for group in results if in_cells]
+        cells_of_results = [
+            [-1 if is_zero(node) else self._result_cell(node) for node in group] for group in results if in_cells
+        ]
         for node, level in self.levels.items():
             self._keep(arg for arg in node.args if self.levels[arg] < level)
         loops = []
         for level in range(max(last, *self.loop_levels.values()) + 1):
             loops += self._straight_line(level)
-            loops += [self._loop(one) for one, at in self.loop_levels.items() if at == level]
+            loops += [self._loop(part) for part, at in self.loop_levels.items() if at == level]
         if not in_cells:
             loops.append(self._writing(results, last))
-        found = tuple(np.array(group, dtype=np.int32) for group in places)
+        result_cells = tuple(np.array(group, dtype=np.int32) for group in cells_of_results)
         numbers = np.array(self.numbers)
-        return Program(inputs, outputs, (), found, name, tuple(loops), self.count, numbers)
+        return Program(inputs, outputs, (), result_cells, name, tuple(loops), self.count, numbers)
 
     def _level(self, nodes: Sequence[Node]) -> int:
         """The first at which all ``nodes`` are known."""

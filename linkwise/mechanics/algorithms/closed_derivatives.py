@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from ...mechanism import Coupling, Mechanism, MechanismError
+from ...mechanism import Mechanism, MechanismError
 from ..links.constraint_units import ConstraintUnits, scaled
 from ..links.factor import Elimination, Factor
 from ..links.loop_elimination import BIAS, Fronts, Row
@@ -337,7 +337,7 @@ class Changes:
         self.by_q, self.by_v, _ = inverse_dynamics_derivatives(tree, q, v, a, wrenches)
         self.loops = []
         for loop in tree.mechanism.loops:
-            if isinstance(loop, Coupling) and not loop.ratios_change:  # it is linear
+            if loop.is_linear:
                 continue
             around = loop_changes(tree, loop, q, v, a, multipliers)
             self.loops.append(around)

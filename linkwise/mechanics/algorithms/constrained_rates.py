@@ -261,9 +261,9 @@ REDUCED = "quasi-velocities of the motions that constraints allow, which are eli
 def _recursion(coupled: Ways, independent: Ways) -> Ways:
     """The one that serves a tree: where joints mimic others their coordinates are coupled."""
 
-    def chosen(tree: Tree, *given: Any, normalized: bool = True, **ports: Any) -> Any:
+    def chosen(tree: Tree, *arrays: Any, normalized: bool = True, **ports: Any) -> Any:
         serving = coupled if tree.mechanism.coordinates.mimic_joints else independent
-        return serving(tree, *given, normalized=normalized, **ports)
+        return serving(tree, *arrays, normalized=normalized, **ports)
 
     chosen.__doc__ = coupled.__doc__
     return chosen

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...mechanism import Coupling, Mechanism, MechanismError
+from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
 from ...mechanism.clusters import Cluster
 from ..links.constraint_units import ConstraintUnits
@@ -146,7 +146,7 @@ def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None)
     expression = ex.joint_wrenches(ex.forces_on_links(wrenches is not None) + L.T @ loop_vector("multipliers"))
     forces = list(multipliers)
     for loop in tree.mechanism.loops:
-        if isinstance(loop, Coupling):
+        if not loop.links:  # a coupling
             forces[tree.mechanism.constraints.rows(loop.name)] = [0.0]
     return apply(expression, tree, q, v=v, a=a, multipliers=forces, wrenches=wrenches)
 

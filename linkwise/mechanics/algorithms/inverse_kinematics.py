@@ -202,7 +202,7 @@ def inverse_kinematics_step(
     tolerance, mu, longest, calm, tolerance_of_angles = settings
     misses = residuals(tree, q, goals, target)
     mech = tree.mechanism
-    place = limited_coordinates(mech)
+    positions = limited_coordinates(mech)
     cost = 0.5 * dot(misses.errors, misses.errors)
     boost = _boost(cost, progress[3], progress[4])
     units = misses.units.of_v.tolist()
@@ -211,10 +211,10 @@ def inverse_kinematics_step(
         way = difference(tree, q, posture)
         step0 = _pulled([x * (1.0 / unit) for x, unit in zip(way, units, strict=True)], cost, boost)
     pushes = {k: dot((row[k] for row in misses.rows), misses.errors) for k in limited}
-    free = _free([1.0] * mech.nv, pushes, place, q, limits)
+    free = _free([1.0] * mech.nv, pushes, positions, q, limits)
     step = _step(misses, free, step0, mu * boost * cost)
     if redundant:  # the posture moves what targets do not hold: what would leave its limits by that stays, too
-        free = _free(free, {k: step[k] for k in limited}, place, q, limits)
+        free = _free(free, {k: step[k] for k in limited}, positions, q, limits)
         step = _step(misses, free, step0, mu * boost * cost)
     length = sqrt(dot(step, step))
     shorter = select(longest < length, longest / select(longest < length, length, 2.0), 1.0)
@@ -225,7 +225,7 @@ def inverse_kinematics_step(
     moving = 1.0 - done
     moved = integrate(tree, q, [unit * x for unit, x in zip(units, step, strict=True)], shorter * moving)
     for k in limited:
-        at = place[k]
+        at = positions[k]
         lower, upper = limits[0][k], limits[1][k]
         moved[at] = select(moved[at] < lower, lower, select(upper < moved[at], upper, moved[at]))
     q_next = [select(done > 0.5, old, new) for old, new in zip(q, moved, strict=True)]
@@ -259,14 +259,14 @@ def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
 
 
 def _free(
-    free: Sequence[Scalar], pushes: dict[int, Scalar], place: dict[int, int], q: Sequence[Scalar], limits: Matrix
+    free: Sequence[Scalar], pushes: dict[int, Scalar], positions: dict[int, int], q: Sequence[Scalar], limits: Matrix
 ) -> list[Scalar]:
     """(nv,): zero for coordinates at a limit that they are pushed beyond, as before for others."""
     share = list(free)
     for k, push in pushes.items():
         if is_zero(push):
             continue
-        x, lower, upper = q[place[k]], limits[0][k], limits[1][k]
+        x, lower, upper = q[positions[k]], limits[0][k], limits[1][k]
         down = select(lower < x, free[k], select(push < 0.0, 0.0, free[k]))
         share[k] = select(x < upper, down, select(push > 0.0, 0.0, free[k]))
     return share

@@ -9,7 +9,7 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, dot
 from .algorithm import algorithm
 from .configuration import MANIFOLD
-from .loop_constraints import LOOPS, constraint_jacobian, first_rates, second_rates
+from .loop_constraints import LOOPS, constraint_jacobian
 
 
 @algorithm(("q", "v", "a", "multipliers"), reason=LOOPS)
@@ -24,8 +24,8 @@ def constraint_motion(
     rows = constraint_jacobian(tree, q)
     forces = [dot([row[k] for row in rows], multipliers) for k in range(tree.mechanism.nv)]
     at, rates, accelerations = Configuration(tree, q), tree.velocities(v), tree.velocities(a)
-    second = [x for way in at.ways for x in second_rates(at, way, rates, accelerations)]
-    return forces + second + [x for way in at.ways for x in first_rates(at, way, rates)]
+    second = [x for way in at.ways for x in way.acceleration(at, rates, accelerations)]
+    return forces + second + [x for way in at.ways for x in way.velocity(at, rates)]
 
 
 @algorithm(("v",), reason=MANIFOLD)

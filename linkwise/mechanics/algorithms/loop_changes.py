@@ -12,7 +12,7 @@ from ..recursions.loops import around, way_of
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar
 from .configuration import coordinate_rates
-from .loop_constraints import first_rates, joint_forces, second_rates
+from .loop_constraints import joint_forces
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def loop_changes(
     with around(loop):
         way = way_of(tree, at.joint_kinematics, at.coordinates, loop)
         velocities, count = tree.velocities(v), len(coordinates)
-        first = first_rates(at, way, velocities)
-        second = second_rates(at, way, velocities, tree.velocities(a))
+        first = way.velocity(at, velocities)
+        second = way.acceleration(at, velocities, tree.velocities(a))
         forces = joint_forces(at, way, multipliers[rows])
     parts = (first, second, [forces[c] for c in coordinates])
     changes = ([list(slopes_of(x, count)) for x in part] for part in parts)

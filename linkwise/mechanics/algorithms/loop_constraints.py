@@ -5,18 +5,12 @@ Couplings are functions of a few coordinates, and stand among the loops as they 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
-import numpy as np
-
-from ..links.link import combine
 from ..links.loop_elimination import Row
 from ..operators.plan import apply
 from ..recursions.loops import Tie, Walk, ways
 from ..recursions.tree import Configuration, Tree
-from ..scalar import Matrix, Scalar, dot
-from ..spatial import Matrix3, Motion, Vector3
-from ..spatial.motion import NO_MOTION
+from ..scalar import Matrix, Scalar
 from . import expressions as ex
 from .algorithm import algorithm
 from .dynamics import bias_force, mass_matrix
@@ -37,7 +31,7 @@ def position_error(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
 @algorithm(("q",), reason=LOOPS)
 def loop_alignments(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """(number of loops,): ``Joint.loop_alignment`` of every loop, 1 of couplings."""
-    return [way.loop.kind.loop_alignment(*way.end) if isinstance(way, Walk) else 1.0 for way in _ways(tree, q)]
+    return [way.alignment for way in _ways(tree, q)]
 
 
 def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
@@ -95,29 +89,7 @@ def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:
 
 def _bias(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
     """dG/dt v of a loop or coupling, less the acceleration that a drive asks for."""
-    if isinstance(way, Tie):
-        curvature = [way.turning([rates[i][0] for i, _ in way.bodies])]
-    else:
-        curvature = way.curvature(*_motion_along(at, way, rates))
-    return [x - way.aim.acceleration for x in curvature]
-
-
-def second_rates(
-    at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]], accelerations: Sequence[Sequence[Scalar]]
-) -> list[Scalar]:
-    """G a + dG/dt v of a loop or coupling, for velocities and accelerations by joint."""
-    if isinstance(way, Tie):
-        (moved,) = first_rates(at, way, accelerations)
-        return [moved + way.turning([rates[i][0] for i, _ in way.bodies])]
-    return way.curvature(*_motion_along(at, way, rates, accelerations))
-
-
-def first_rates(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """G v of a loop or coupling, for velocities by joint."""
-    if isinstance(way, Tie):
-        return [dot((ratio for _, ratio in way.bodies), [rates[i][0] for i, _ in way.bodies])]
-    moving = (way.relative_motion(s, at.joint_kinematics[s.link].relative_motion(rates[s.link])) for s in way.stations)
-    return way.closure_rate(reduce(Motion.__add__, moving, NO_MOTION))
+    return [x - way.aim.acceleration for x in way.acceleration(at, rates)]
 
 
 def joint_forces(at: Configuration, way: Walk | Tie, multipliers: Sequence[Scalar]) -> list[Scalar]:
@@ -130,41 +102,11 @@ def joint_forces(at: Configuration, way: Walk | Tie, multipliers: Sequence[Scala
     return at.tree.collect(joint_components)
 
 
-def _motion_along(
-    at: Configuration,
-    way: Walk,
-    rates: Sequence[Sequence[Scalar]],
-    accelerations: Sequence[Sequence[Scalar]] | None = None,
-) -> tuple[Motion, Motion]:
-    """Velocity of side B against side A, and the rate of its components along A's axes: each joint's motion is carried
-    along by those before it on the way, and changes by itself where H depends on coordinates."""
-    velocity, acceleration = NO_MOTION, NO_MOTION
-    for station in way.stations:
-        joint, joint_rates = at.joint_kinematics[station.link], rates[station.link]
-        moved = way.relative_motion(station, joint.relative_motion(joint_rates))
-        change = combine(joint.link.joint.motion_rate(at.coordinates[station.link], joint_rates), joint_rates)
-        if accelerations is not None:
-            change = change + joint.relative_motion(accelerations[station.link])
-        acceleration = acceleration + velocity.cross(moved) + way.relative_motion(station, change)
-        velocity = velocity + moved
-    swinging = velocity.angular.cross(velocity.linear)  # of B's origin, where spatial accelerations do not follow it
-    return velocity, Motion(acceleration.angular, acceleration.linear + swinging)
-
-
 @algorithm(("q",), reason=LOOPS)
 def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(m, 6): rates of the closures per unit motion [omega; v] of side B against side A, in the frame ``pose_b``.
     Couplings have no sides, and zeros."""
-    rows: Matrix = []
-    for way in _ways(tree, q):
-        if isinstance(way, Tie):
-            rows.append([0.0] * 6)
-            continue
-        axes = way.end[0].times(Matrix3.from_rows(np.array(way.loop.kind.alignment).T.tolist())).columns()
-        still = Vector3(0.0, 0.0, 0.0)
-        units = [Motion(axis, still) for axis in axes] + [Motion(still, axis) for axis in axes]
-        rows += (list(row) for row in zip(*(way.closure_rate(unit) for unit in units), strict=True))
-    return rows
+    return [row for way in _ways(tree, q) for row in way.motion_maps()]
 
 
 @algorithm(("q", "v"), reason=LOOPS)

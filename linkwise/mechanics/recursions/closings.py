@@ -70,10 +70,8 @@ class _Around:
         mech = at.tree.mechanism
         needed: set[int] = set()
         for number in cluster.loops:
-            loop = mech.loops[number]
-            if isinstance(loop, Loop):
-                for link in (loop.link_a, loop.link_b):
-                    needed.update(mech.tree.path(mech.frame(link).body))
+            for link in mech.loops[number].links:
+                needed.update(mech.tree.path(mech.frame(link).body))
         for i in cluster.bodies:
             if i in needed:
                 kinematics, parent = at.joint_kinematics[i], mech.tree.parents[i]

@@ -19,14 +19,15 @@ import numpy as np
 from ...mechanism import Constraint, Coupling, Loop, MechanismError, snapped
 from ...mechanism.family import with_numbers
 from ..jet import jet, parts
-from ..links.link import JointKinematics
+from ..links.link import JointKinematics, combine
 from ..scalar import Scalar, dot, is_zero
 from ..spatial import Force, Matrix3, Motion, Transform, Vector3
+from ..spatial.motion import NO_MOTION
 from ..spatial.pose import Pose, beyond
 from .sweep_log import within
 
 if TYPE_CHECKING:
-    from .tree import Tree
+    from .tree import Configuration, Tree
 
 SIDES = ("pose_a", "pose_b")  # fields of ``Loop``
 LENGTH = "length"  # of a distance between two links
@@ -111,6 +112,51 @@ class Walk:
         angular = rotation @ motion.angular
         linear = rotation @ motion.linear + angular.cross(self.end[1] - position)
         return Motion(angular, linear) * station.sense
+
+    def velocity(self, at: Configuration, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """G v, for velocities by joint."""
+        relative = NO_MOTION
+        for station in self.stations:
+            motion = at.joint_kinematics[station.link].relative_motion(rates[station.link])
+            relative = relative + self.relative_motion(station, motion)
+        return self.closure_rate(relative)
+
+    def acceleration(
+        self,
+        at: Configuration,
+        rates: Sequence[Sequence[Scalar]],
+        accelerations: Sequence[Sequence[Scalar]] | None = None,
+    ) -> list[Scalar]:
+        """G a + dG/dt v, for velocities and accelerations by joint; dG/dt v without these.
+
+        Each joint's motion is carried along by those before it on the way, and changes by itself where H depends on
+        coordinates.
+        """
+        velocity, change_rate = NO_MOTION, NO_MOTION
+        for station in self.stations:
+            joint, joint_rates = at.joint_kinematics[station.link], rates[station.link]
+            moved = self.relative_motion(station, joint.relative_motion(joint_rates))
+            change = combine(joint.link.joint.motion_rate(at.coordinates[station.link], joint_rates), joint_rates)
+            if accelerations is not None:
+                change = change + joint.relative_motion(accelerations[station.link])
+            change_rate = change_rate + velocity.cross(moved) + self.relative_motion(station, change)
+            velocity = velocity + moved
+        swinging = velocity.angular.cross(
+            velocity.linear
+        )  # of B's origin, where spatial accelerations do not follow it
+        return self.curvature(velocity, Motion(change_rate.angular, change_rate.linear + swinging))
+
+    @property
+    def alignment(self) -> Scalar:
+        """``Joint.loop_alignment``: 1 where both sides coincide, -1 where they are back to back."""
+        return self.loop.kind.loop_alignment(*self.end)
+
+    def motion_maps(self) -> list[list[Scalar]]:
+        """Rates of the closure per unit motion [omega; v] of side B against side A, in the frame ``pose_b``."""
+        axes = self.end[0].times(Matrix3.from_rows(np.array(self.loop.kind.alignment).T.tolist())).columns()
+        still = Vector3(0.0, 0.0, 0.0)
+        units = [Motion(axis, still) for axis in axes] + [Motion(still, axis) for axis in axes]
+        return [list(row) for row in zip(*(self.closure_rate(unit) for unit in units), strict=True)]
 
     def links(self, by_joints: bool) -> tuple[int, ...]:
         """Links whose joints are on the path, or links that carry the sides."""
@@ -200,6 +246,29 @@ class Tie:
         if self.loop.relation is not None:
             return [self.loop.value_at(self.coordinates) - self.loop.offset - self.aim.position]
         return [dot((ratio for _, ratio in self.bodies), self.coordinates, -self.loop.offset) - self.aim.position]
+
+    def velocity(self, at: Configuration, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """G v, for velocities by joint."""
+        return [dot((ratio for _, ratio in self.bodies), [rates[i][0] for i, _ in self.bodies])]
+
+    def acceleration(
+        self,
+        at: Configuration,
+        rates: Sequence[Sequence[Scalar]],
+        accelerations: Sequence[Sequence[Scalar]] | None = None,
+    ) -> list[Scalar]:
+        """G a + dG/dt v, for velocities and accelerations by joint; dG/dt v without these."""
+        turning = self.turning([rates[i][0] for i, _ in self.bodies])
+        return [turning if accelerations is None else self.velocity(at, accelerations)[0] + turning]
+
+    @property
+    def alignment(self) -> Scalar:
+        """1, as it has no sides."""
+        return 1.0
+
+    def motion_maps(self) -> list[list[Scalar]]:
+        """Zeros, as it has no sides."""
+        return [[0.0] * 6]
 
     def links(self, by_joints: bool) -> tuple[int, ...]:
         """The tied ones; with their parents where links move by themselves."""

@@ -33,7 +33,7 @@ class Session:
         self.q = np.array(one_configuration(mech, q), dtype=float)
         self.v = np.zeros(mech.nv)
         self.scene = scene(mech) if seen is None else seen
-        self.sliders: dict[str, Slider] = {one.name: one for one in sliders_of(mech, self.scene.size)}
+        self.sliders: dict[str, Slider] = {slider.name: slider for slider in sliders_of(mech, self.scene.size)}
         self.held: tuple[str, ...] = ()
         self.status = ""
         self.target: np.ndarray | None = None
@@ -51,7 +51,7 @@ class Session:
     @property
     def values(self) -> dict[str, float]:
         """Where the sliders stand."""
-        return {name: one.value(self.q) for name, one in self.sliders.items()}
+        return {name: slider.value(self.q) for name, slider in self.sliders.items()}
 
     @property
     def gap(self) -> float:
@@ -73,11 +73,11 @@ class Session:
         if not self.mech.loops:
             self.q = wanted
             return
-        own = name if slider.angle is None else slider.joint
+        moved = name if slider.angle is None else slider.joint
         if slider.angle is None and not self._is_ordinary(slider):
-            own = slider.joint
-        at = self.mech.q_index(slider.joint) if own == slider.joint else slice(slider.place, slider.place + 1)
-        targets = {own: wanted[at]} | {
+            moved = slider.joint
+        at = self.mech.q_index(slider.joint) if moved == slider.joint else slice(slider.place, slider.place + 1)
+        targets = {moved: wanted[at]} | {
             joint: self.q[self.mech.q_index(joint)] for joint in self.held if joint != slider.joint
         }
         try:

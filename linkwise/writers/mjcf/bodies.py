@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from linkwise.mechanics.joints import Joint
-from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensation, Loop, Mechanism, Pose, Shape
+from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensation, Mechanism, Pose, Shape
 from linkwise.mechanism.checks import inertia_defects
 from linkwise.mechanism.elements import Actuator
 from linkwise.mechanism.forces import driven_by
@@ -150,7 +150,7 @@ class Bodies:
             return False
         used = [frame.name for frame in mech.frames.values() if frame.body == index and frame.name != body.link]
         used += [shape.link for shape in mech.shapes if shape.placed(mech)[0] == index]
-        ends = [link for loop in mech.loops if isinstance(loop, Loop) for link in (loop.link_a, loop.link_b)]
+        ends = [link for loop in mech.loops for link in loop.links]
         return not used and body.link not in ends and not self._is_target(body.link)
 
     def _is_target(self, link: str) -> bool:

@@ -19,8 +19,8 @@ def write_equalities(root: Element, mech: Mechanism, bodies: Bodies, report: Rep
     section = element(root, "equality")
     for body in mech.bodies:
         if body.mimic:
-            own, mimicked = (float(bodies.initial[name][0]) for name in (body.joint, body.mimic.joint))
-            offset = body.mimic.offset + body.mimic.ratio * mimicked - own
+            value, mimicked = (float(bodies.initial[name][0]) for name in (body.joint, body.mimic.joint))
+            offset = body.mimic.offset + body.mimic.ratio * mimicked - value
             rule = (offset, body.mimic.ratio, 0.0, 0.0, 0.0)
             element(section, "joint", joint1=body.joint, joint2=body.mimic.joint, polycoef=rule)
     for loop in mech.loops:
@@ -68,7 +68,7 @@ def _coupling(root: Element, section: Element, bodies: Bodies, coupling: Couplin
     """A fixed tendon whose length is the sum, held where it is to be."""
     tendons = root.find("tendon")
     tendons = element(root, "tendon") if tendons is None else tendons
-    taken = {one.get("name") for one in tendons}
+    taken = {tendon.get("name") for tendon in tendons}
     name = coupling.name
     while name in taken:
         name += "_"
