@@ -37,7 +37,9 @@ def tidy(axes, title: str, x: str, y: str) -> None:
 
 def simulate(mech, q, v, control, duration, step=2e-3):
     """Fixed steps of Runge and Kutta in (q, nu); t, q and v at every step."""
-    motion = lw.simulate(mech, q, v, duration, control, method="rk4", step=step, coordinates="nu")
+    motion = lw.simulate(
+        mech, q, v, duration, control, method="rk4", step=step, settings=lw.motion.Settings(coordinates="nu")
+    )
     return motion.t, motion.q, motion.v
 
 

@@ -41,7 +41,7 @@ def swinging_row(n: int) -> lw.Trajectory:
     mech = lw.mechanisms.n_four_bar(n)
     upright = np.zeros(mech.nq)
     v = -lw.constraints.null_space(mech, upright, independent=("post0_joint",))[:, 0]
-    return lw.simulate(mech, upright, v, 3.0, method="rk4", step=5e-3, keep_energy=True)
+    return lw.simulate(mech, upright, v, 3.0, method="rk4", step=5e-3, settings=lw.motion.Settings(keep_energy=True))
 
 
 def main() -> None:

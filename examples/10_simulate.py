@@ -30,7 +30,9 @@ def tidy(axes, title: str, y: str) -> None:
 def swinging(axes) -> None:
     """A double pendulum, free and undamped: chaotic, but its energy stays."""
     mech = lw.mechanisms.double_pendulum()
-    motion = lw.simulate(mech, [2.0, 1.0], [0.0, 0.0], 20.0, rtol=1e-12, atol=1e-12, output_step=0.01)
+    motion = lw.simulate(
+        mech, [2.0, 1.0], [0.0, 0.0], 20.0, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12), t_eval=0.01
+    )
     drift = np.abs(motion.energy - motion.energy[0]).max() / motion.kinetic_energy.max()
     print(f"{motion}")
     print(f"relative change of its energy: {drift:.1e}")
@@ -78,7 +80,8 @@ def controlled(axes) -> None:
 
     start, times = np.full(6, 0.2), np.linspace(0.0, 2.0, 201)
     motions = {
-        c: lw.simulate(arm, start, np.zeros(6), 2.0, control, t_eval=times, coordinates=c) for c in ("joint", "nu")
+        c: lw.simulate(arm, start, np.zeros(6), 2.0, control, t_eval=times, settings=lw.motion.Settings(coordinates=c))
+        for c in ("joint", "nu")
     }
     print(f"joint velocities or total rates: {np.abs(motions['joint'].q - motions['nu'].q).max():.1e}")
     # With these gains every error obeys e'' + 20 e' + 100 e = 0.

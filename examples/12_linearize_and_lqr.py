@@ -30,7 +30,15 @@ def cart_pole() -> lw.Mechanism:
 def balanced(model: lw.control.StateSpace, control, q0: np.ndarray, duration: float):
     """Simulate the mechanism itself, not its linear model, under the regulator."""
     still = np.zeros(model.mechanism.nv)
-    motion = lw.simulate(model.mechanism, q0, still, duration, control=control, rtol=1e-8, atol=1e-10, output_step=0.02)
+    motion = lw.simulate(
+        model.mechanism,
+        q0,
+        still,
+        duration,
+        control=control,
+        settings=lw.motion.Settings(rtol=1e-8, atol=1e-10),
+        t_eval=0.02,
+    )
     left = np.abs(model.state_at(motion.q[-1], motion.v[-1])).max()
     print(f"  after {duration:g} s: {left:.0e} of the displacement is left")
     return motion

@@ -23,7 +23,7 @@ def disk_on_the_floor() -> tuple[lw.Trajectory, np.ndarray]:
     disk = lw.mechanisms.rolling_disk(radius=0.5)
     q = lw.constraints.assemble(disk, lw.integrate(disk, lw.neutral(disk), [0.35, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0))
     _, v = lw.constraints.project(disk, q, [0.0, 4.0, 0.6, 0.0, 0.0, 0.0])
-    motion = lw.simulate(disk, q, v, 20.0, rtol=1e-10, atol=1e-10, output_step=0.02)
+    motion = lw.simulate(disk, q, v, 20.0, settings=lw.motion.Settings(rtol=1e-10, atol=1e-10), t_eval=0.02)
     poses = lw.link_poses(disk, motion.q)[:, 0]
     axis = poses[:, :3, 1]
     down = axis * axis[:, 2:] - [0.0, 0.0, 1.0]  # in the plane of the disk
@@ -50,7 +50,7 @@ def driven_board() -> lw.Trajectory:
         for joint, size in gait.items()
     ]
     board = lw.mechanisms.snakeboard().with_loops(*motors)
-    return lw.simulate(board, None, None, 12.0, output_step=0.05)
+    return lw.simulate(board, None, None, 12.0, t_eval=0.05)
 
 
 def main() -> None:

@@ -100,7 +100,9 @@ def stanford_fall() -> lw.Trajectory:
 
 def _fall(mech: lw.Mechanism, start: Sequence[float], duration: float) -> lw.Trajectory:
     times = np.linspace(0.0, duration, SAMPLES)
-    return lw.simulate(mech, start, np.zeros(mech.nv), duration, rtol=1e-12, atol=1e-12, t_eval=times)
+    return lw.simulate(
+        mech, start, np.zeros(mech.nv), duration, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12), t_eval=times
+    )
 
 
 def _torques(mech: lw.Mechanism, start: Sequence[float], end: Sequence[float]) -> Torques:
@@ -122,7 +124,9 @@ def open_loop(arm: str, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
         return lw.formulations.denoc.inverse_dynamics(mech, *cycloid(start, end, DURATION, np.array([t])))[0]
 
     times = np.linspace(0.0, DURATION, SAMPLES)
-    motion = lw.simulate(mech, start, None, DURATION, torques, rtol=tolerance, atol=tolerance, t_eval=times)
+    motion = lw.simulate(
+        mech, start, None, DURATION, torques, settings=lw.motion.Settings(rtol=tolerance, atol=tolerance), t_eval=times
+    )
     return times, np.abs(motion.q - cycloid(start, end, DURATION, times)[0]).max(axis=1)
 
 

@@ -59,7 +59,7 @@ def released_stretched(duration: float = DURATION, stabilization: str | None = "
             duration,
             method="rk4",
             step=STEP,
-            stabilization=stabilization,
+            settings=lw.motion.Settings(stabilization=stabilization),
         )
 
 
@@ -114,7 +114,13 @@ def with_baumgarte(duration: float = DURATION) -> PrintedMotion:
 def with_projection(duration: float = DURATION, keep_energy: bool = True) -> lw.Trajectory:
     """Example 2: the SVD form (3.5) with projection (3.10, 3.11), onto the energy too if wanted."""
     return lw.simulate(
-        lw.mechanisms.five_bar(), SYMMETRIC, np.zeros(4), duration, method="rk4", step=STEP, keep_energy=keep_energy
+        lw.mechanisms.five_bar(),
+        SYMMETRIC,
+        np.zeros(4),
+        duration,
+        method="rk4",
+        step=STEP,
+        settings=lw.motion.Settings(keep_energy=keep_energy),
     )
 
 

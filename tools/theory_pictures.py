@@ -95,7 +95,7 @@ def singular() -> None:
     five = lw.mechanisms.five_bar()
     start = lw.constraints.assemble(five, [2.1, 1.9, 1.5, 1.9])
     rank = lw.constraints.generic_rank(five, start)
-    motion = lw.simulate(five, start, None, 0.62, output_step=0.01)
+    motion = lw.simulate(five, start, None, 0.62, t_eval=0.01)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
     lw.viewer.snapshots(motion, count=5, ax=left)
     right.plot(motion.t, lw.constraints.conditioning(five, motion.q, rank), color=BLUE)

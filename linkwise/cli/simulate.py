@@ -27,7 +27,7 @@ DIGITS = 12  # behind the point, on the screen: beyond them is round-off
 INTERRUPTED = 130  # exit code, as of every program that Ctrl-C ended
 
 
-@command("A motion in time: numbers, plots, animations.", of=lw.simulate, without=("output_step", "progress"))
+@command("A motion in time: numbers, plots, animations.", of=lw.simulate, without=("progress",))
 def simulate(
     source: Source,
     state: State,
@@ -80,7 +80,7 @@ def simulate(
     options |= {"ctrl": acting.inputs(mech), "progress": sys.stderr.isatty() and find_spec("tqdm") is not None}
     code, trouble = 0, None
     try:
-        motion = lw.simulate(mech, q, v, duration, control, output_step=every, **options_of(lw.simulate, options))
+        motion = lw.simulate(mech, q, v, duration, control, t_eval=every, **options_of(lw.simulate, options))
     except lw.SimulationError as error:
         code, trouble, motion = 1, str(error), error.trajectory
     if motion.interrupted:

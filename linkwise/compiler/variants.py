@@ -131,7 +131,7 @@ def _order_of_loops(mech: Mechanism, request: Any) -> Any:
     from ..mechanics.algorithms.decisions import fronts
 
     known = None if callable(request) else ALGORITHMS.get(request if isinstance(request, str) else request[0])
-    return fronts(mech) if known is None or "fronts" in known.options else None
+    return fronts(mech) if known is None or "fronts" in known.of(mech).options else None
 
 
 def _names(request: Any) -> list[Any]:
@@ -165,4 +165,5 @@ def _check_of(request: Any) -> Callable[[Mechanism], None]:
 
     if callable(request):
         return lambda mech: None
-    return ALGORITHMS[request if isinstance(request, str) else request[0]].check
+    algorithm = ALGORITHMS[request if isinstance(request, str) else request[0]]
+    return lambda mech: algorithm.of(mech).check(mech)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import float64_function
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
@@ -29,7 +30,7 @@ from .masks import batch_of, for_each_mask, loop_mask, mechanism_holding, that_c
 from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error
 from .sizes import sizes
-from .solver import MOTION, answer, has_generic_rank, serves, solve
+from .solver import MOTION, RELIABLE, answer, has_generic_rank, serves, solve
 from .tolerances import LOOPS
 
 ALL_METHODS = ("elimination", "svd", "lagrange", *METHODS)
@@ -126,7 +127,17 @@ def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float6
     if options or not serves(mech, MOTION):
         return functools.partial(forward_dynamics, mech, **options)
 
+    motion = float64_function(mech, MOTION)
+
     def function(q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
+        if wrenches is None and type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
+            try:
+                a, _, consistency = motion(q, v, tau)
+            except (KernelError, TypeError):
+                pass  # by joint, at rest, or faults, which are named below
+            else:
+                if a.ndim == 1 and consistency > RELIABLE:
+                    return a
         found = None if wrenches is not None else answer(mech, MOTION, q, v, tau)
         return _of_any_state(mech, q, v, tau, wrenches=wrenches) if found is None else found[0]
 

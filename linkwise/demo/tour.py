@@ -113,7 +113,9 @@ def swing() -> Exhibit:
     slide = arm.joint_names[SLIDING]
     # Nothing holds the slide of the arm: let go, it would run out for metres.
     spring = lw.forces.Passive.springs({slide: STIFFNESS}, rest={slide: STRETCHED[SLIDING]})
-    motion = lw.simulate(arm, STRETCHED, PUSHED, SWING, passive=spring, output_step=0.01, rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(
+        arm, STRETCHED, PUSHED, SWING, passive=spring, t_eval=0.01, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)
+    )
     drift = np.abs(motion.energy - motion.energy[0]).max() / motion.kinetic_energy.max()
     table = Table(
         ("joint", "at the start (rad, m)", f"after {motion.t[-1]:g} s", "speed then (rad/s, m/s)"),
@@ -136,7 +138,9 @@ def swing() -> Exhibit:
 @TOUR.shows("3", "A five-bar mechanism passes its singular position")
 def five_bar() -> Exhibit:
     mech = lw.mechanisms.five_bar()
-    motion = lw.simulate(mech, START, np.zeros(4), PASSING, method="rk4", step=STEP, keep_energy=True)
+    motion = lw.simulate(
+        mech, START, np.zeros(4), PASSING, method="rk4", step=STEP, settings=lw.motion.Settings(keep_energy=True)
+    )
     sizes = np.linalg.svd(lw.constraints.constraint_jacobian(mech, motion.q)[:, PLANAR, :], compute_uv=False)
     condition = sizes[:, 0] / np.maximum(sizes[:, -1], np.finfo(float).eps)
     peaks = (condition[1:-1] > condition[:-2]) & (condition[1:-1] > condition[2:]) & (condition[1:-1] > SINGULAR)

@@ -90,6 +90,8 @@ def rollout(
     arguments |= {name: x.astype(dtype) for name, x in named.items()}
     if ACTIVE in arguments:
         arguments[ACTIVE] = arguments[ACTIVE].astype(dtype)
+    if mech.constraints.driven:  # from the time 0
+        arguments["drive"] = jnp.asarray(lw.motion.drive_values(mech, np.asarray(dt), count, method), dtype)
     inputs = (
         *("wrenches",) * (wrenches is not None),
         *("feedback",) * bool(feedback),

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for type checkers; loaded when asked for, since modules below are parts of these
     from ..dynamics.state_checks import check_state
     from ..mechanism import LimitWarning
+    from .arguments import drive_values
     from .events import Event, Occurrence, joint_passes, velocity_zero, when
     from .forces import held
+    from .settings import Settings
     from .step import rollout_methods
     from .step_kernels import step_kernel
 
 _HOMES = {
     "..dynamics.state_checks": ("check_state",),
     "..mechanism": ("LimitWarning",),
+    ".arguments": ("drive_values",),
     ".forces": ("held",),
     ".step_kernels": ("step_kernel",),
+    ".settings": ("Settings",),
     ".step": ("rollout_methods",),
     ".events": ("Event", "Occurrence", "joint_passes", "velocity_zero", "when"),
 }
@@ -23,7 +27,9 @@ __all__ = [
     "Event",
     "LimitWarning",
     "Occurrence",
+    "Settings",
     "check_state",
+    "drive_values",
     "held",
     "joint_passes",
     "rollout_methods",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiler.ir.program import Array
 from ..compiler.requests import parameter_arrays
@@ -19,14 +20,15 @@ from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
-from ..dynamics.states import STATE, real_numbers
+from ..dynamics.states import STATE, Float64Array, real_numbers
 from ..dynamics.trees import neutral
 from ..mechanics.elements.law import Acting
 from ..mechanics.elements.of_mechanism import with_varying_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT
 from ..mechanism.quaternions import with_unit_quaternions
-from .step import ACTIVATION, ACTIVE, FEEDBACK, GAIN, PER_STEP, Step, fixed_steps, usual_step
+from .checks import warn_of_drives
+from .step import ACTIVATION, ACTIVE, DRIVE, FEEDBACK, GAIN, PER_STEP, Step, fixed_steps, step_of, usual_step
 
 GAINS = ("kp", "kd")
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
@@ -129,6 +131,46 @@ def schedule_of(mech: Mechanism, active: Any) -> dict[str, Any]:
     return {ACTIVE: values.astype(np.float32)}  # exact, and decides on no precision
 
 
+def drive_values(
+    mech: Mechanism, dt: ArrayLike | None, steps: int, method: str | None = None, start: ArrayLike = 0.0
+) -> Float64Array:
+    """(..., steps, moments, number of drives, 3): the positions, velocities and accelerations that the drives of a
+    mechanism (``mech.constraints.driven``) ask for at the moments of every step of a rollout from the time ``start``.
+
+    A step looks at them after each part of it at which its method has a stage, and at its end: 0, 1/2 and 1 for "rk4",
+    0 and 1 for "semi_implicit".  ``rollout`` takes them as ``drive``.
+    """
+    moments = step_of(mech, method, "joint").rule.moments
+    lengths, first = (real_numbers(name, x) for name, x in (("dt", step_length(mech, dt)), ("start", start)))
+    parts = np.arange(count("steps", steps, 0))[:, None] + np.array(moments)
+    times, which = np.unique(first[..., None, None] + lengths[..., None, None] * parts, return_inverse=True)
+    rows = [mech.constraints.drives_at(t) for t in times.tolist()]
+    shape = np.broadcast_shapes(first.shape, lengths.shape)
+    table = np.array(rows).reshape(len(rows), len(mech.constraints.driven), 3)
+    return table[which].reshape(*shape, *parts.shape, *table.shape[1:])
+
+
+def drives_of(mech: Mechanism, drive: Any, step: Step, dt: Any, steps: int) -> dict[str, Any]:
+    """What drives ask for in every step: as given, or by their own functions from the time zero on."""
+    if drive is not None and not mech.constraints.driven:
+        raise MechanismError(f"rollout: mechanism {mech.name!r} has no drives (Builder.drive), which drive= is for")
+    if drive is not None or not mech.constraints.driven:
+        return {} if drive is None else {DRIVE: drive}
+    if not mech.constraints.waits_for_time:
+        raise MechanismError(
+            f"rollout: mechanism {mech.name!r} is what drives make of it at one time: roll out the mechanism itself, "
+            "and not what at_time(t) gives, or give drive=, what drives ask for in every step (lw.motion.drive_values)"
+        )
+    found = drive_values(mech, dt, steps, step.method)
+    warn_of_drives(mech, 0.0, steps * float(np.abs(np.asarray(step_length(mech, dt), float)).max(initial=0.0)))
+    return {DRIVE: found}
+
+
+def without_time(mech: Mechanism) -> Mechanism:
+    """The mechanism that steps are compiled for: what drives ask for is an input of these."""
+    return mech.constraints.structure if mech.constraints.waits_for_time else mech
+
+
 def feedback_of(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Target and gains, all three of them if there is any."""
     named = by_name("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
@@ -176,7 +218,7 @@ def _is_array(x: Any) -> bool:
 
 def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """float32 if all arrays are; those that are made of numbers by joint or of nothing, as ``asked``, do not decide."""
-    asked = {**dict.fromkeys((*FEEDBACK, ACTIVE)), **asked}
+    asked = {**dict.fromkeys((*FEEDBACK, ACTIVE, DRIVE)), **asked}
     made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
     chosen = [x for name, x in given.items() if x is not None and name not in made]
     single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing

@@ -55,8 +55,8 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
     stops give way: they push them back from the first moment on.  What the file says of a joint is meant: it may start
     there, beyond its limits or not.  Neutral coordinates that nobody has chosen are reported where stops would not let
     the joint be at rest."""
-    if not isinstance(q, np.ndarray):
-        return  # on a GPU: looking at it would wait for what runs there
+    if not isinstance(q, np.ndarray) or not mech.forces.active.get("limits"):
+        return  # on a GPU looking at it would wait for what runs there
     least = GIVE * min(LIMIT_DEPTH.values()) * scales(mech).of_q
     inside = (q >= mech.limits.lower - least) & (q <= mech.limits.upper + least)
     by_default = stored(mech, ("starts beyond limits by default",), lambda: _beyond_by_default(mech))
@@ -88,21 +88,19 @@ def warn_of_starts_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
 def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
     """Warn where shapes of contacts that act are deep inside of each other in initial configurations q (..., nq): the
     pairs, how deep they are, and what to do."""
-    acting = {pair.name for pair in mech.contact_pairs if mech.forces.acts("contact", pair.name)}
-    if not isinstance(q, np.ndarray) or not q.size or not acting:
+    if not isinstance(q, np.ndarray) or not q.size or not mech.contact_pairs:
         return
-    parts = mech.contact.parts
+    margins, deep = stored(mech, ("depths of penetration",), lambda: _depths_of_penetration(mech))
     with np.errstate(all="ignore"):  # of configurations that are no numbers
-        gaps = contact_points(mech, q.astype(float, copy=False), np.zeros(mech.nv)).gap.reshape(-1, len(parts))
-    margins = np.array([pair.law.margin for pair in parts])
-    sizes = np.array([mech.contact.scales[pair.name][0] for pair in parts])
-    depths = np.nan_to_num(np.max(margins - gaps, axis=0, initial=0.0))
+        gaps = contact_points(mech, q.astype(float, copy=False), np.zeros(mech.nv)).gap
+        depths = margins - gaps
+        if not (depths > deep).any():  # the usual case, quickly
+            return
+    depths = np.nan_to_num(np.max(depths.reshape(-1, len(deep)), axis=0, initial=0.0))
     deepest: dict[str, float] = {}
-    for pair, depth, size in zip(parts, depths.tolist(), sizes.tolist(), strict=True):
-        if depth > DEEP * size and pair.name in acting:
+    for pair, depth, least in zip(mech.contact.parts, depths.tolist(), deep.tolist(), strict=True):
+        if depth > least:
             deepest[pair.name] = max(depth, deepest.get(pair.name, 0.0))
-    if not deepest:
-        return
     named = [f"{name!r} by {depth:.3g}" for name, depth in sorted(deepest.items(), key=lambda one: -one[1])]
     more = f" and {len(named) - MOST_NAMES} more" if len(named) > MOST_NAMES else ""
     moving = {pair.name for pair in mech.contact_pairs if min(_carriers(mech, pair.shapes)) >= 0}
@@ -114,6 +112,16 @@ def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
         f"{apart}",
         PenetrationWarning,
     )
+
+
+def _depths_of_penetration(mech: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) each: margins of elementary contacts, and how deep shapes are that are told of; infinite where a contact
+    does not act."""
+    parts = mech.contact.parts
+    deep = [
+        DEEP * mech.contact.scales[one.name][0] if mech.forces.acts("contact", one.name) else np.inf for one in parts
+    ]
+    return np.array([one.law.margin for one in parts]), np.array(deep)
 
 
 def _carriers(mech: Mechanism, shapes: tuple[str, str]) -> list[int]:
@@ -178,9 +186,11 @@ def warn_of_limits_left_out(mech: Mechanism, passive: Passive | None) -> None:
         )
 
 
-def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray) -> None:
+def warn_of_inconsistent_velocities(
+    mech: Mechanism, state: tuple[np.ndarray, np.ndarray], given: np.ndarray, rates: np.ndarray | None = None
+) -> None:
     """Say so where velocities were given that violate the constraints of loops, and are not those the motion starts
-    with."""
+    with; ``rates`` (n_constraints,) are those that drives ask for, None: at the mechanism's own moment."""
     q, v = state
     if not mech.loops:
         return
@@ -188,7 +198,8 @@ def warn_of_inconsistent_velocities(mech: Mechanism, state: tuple[np.ndarray, np
     change, speed = (np.abs(x / own.columns).max(axis=-1, initial=0.0) for x in (v - given, given))
     if not (change > LOOPS.velocity_by_mistake * speed).any():
         return
-    violations = (constraints.constraint_jacobian(mech, q) @ given[..., None])[..., 0] - mech.constraints.drive_rates
+    violations = (constraints.constraint_jacobian(mech, q) @ given[..., None])[..., 0]
+    violations = violations - (mech.constraints.drive_rates if rates is None else rates)
     violations = np.abs(own.rows * violations).reshape(-1, violations.shape[-1]).max(axis=0, initial=0.0)
     shown = "" if v.ndim > 1 else f", {_few(given)} to {_few(v)}"
     changed = f"and was changed to velocities that do not, by up to {np.abs(v - given).max():.3g}{shown}"

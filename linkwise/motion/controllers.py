@@ -13,12 +13,12 @@ from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.states import STATE, array_of, real_numbers
 from ..mechanism import Mechanism, MechanismError
-from .arguments import by_name, count, step_length
+from .arguments import by_name, count, drives_of, step_length
 from .forces import Held, answer
-from .step import ACTIVATION, ACTIVE
+from .step import ACTIVATION, ACTIVE, DRIVE, step_of
 
 WHOLE = 1e-6  # by which a period may miss a whole number of steps, in steps
-CORES = {"tau": 1, "ctrl": 1, "wrenches": 2, "target": 1, ACTIVE: 1}  # axes of one value of inputs per step
+CORES = {"tau": 1, "ctrl": 1, "wrenches": 2, "target": 1, ACTIVE: 1, DRIVE: 3}  # axes of one value of inputs per step
 
 Rollout = TypeVar("Rollout", bound=Callable[..., Any])
 
@@ -59,7 +59,10 @@ class _Turns:
         turn = self._steps_of_a_turn([one for one in asked.values() if isinstance(one, Held)])
         feedback = by_name("feedback", options.pop("feedback", None), "{'target': q}")
         given = {**asked, "target": feedback.get("target")}
-        given |= {name: options.pop(name, None) for name in ("wrenches", ACTIVE)}
+        given |= {name: options.pop(name, None) for name in ("wrenches", ACTIVE, DRIVE)}
+        if mech.constraints.driven:
+            step = step_of(mech, options.get("method"), "joint")
+            given |= drives_of(mech, given[DRIVE], step, dt, steps)
         arrays = state_by_joint(mech, state)
         q, v = (STATE[name].otherwise(mech) if x is None else array_of(name, x) for name, x in arrays.items())
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
@@ -70,7 +73,9 @@ class _Turns:
             part = slice(start, min(start + turn, steps))
             now = {name: self._at(name, x, part, (q, v)) for name, x in given.items()}
             target = {} if feedback.get("target") is None else {"target": now["target"]}
-            inputs = {name: x for name, x in now.items() if name in ("ctrl", "wrenches", ACTIVE) and x is not None}
+            inputs = {
+                name: x for name, x in now.items() if name in ("ctrl", "wrenches", ACTIVE, DRIVE) and x is not None
+            }
             *found, ended = self.rollout(
                 mech, q, v, now.get("tau"), dt, part.stop - start, **options, **inputs, activation=activation,
                 feedback={**feedback, **target} or None, return_activation=True, return_status=True,

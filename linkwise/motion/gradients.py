@@ -54,24 +54,26 @@ from .arguments import (
     by_name,
     controls_of,
     count,
+    drives_of,
     feedback_of,
     input_arrays,
     plain_arrays,
     precision,
     schedule_of,
     step_length,
+    without_time,
 )
 from .checks import check_bodies
 from .constrained import over_and_over
 from .rollout import rollout
-from .step import ACTIVATION, ACTIVE, GAIN, NEXT, PER_STEP, Step, step_of
+from .step import ACTIVATION, ACTIVE, DRIVE, GAIN, NEXT, PER_STEP, STATE, Step, step_of
 
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
 BY = ("tau", "ctrl")
+RANKS = {"wrenches": 2, DRIVE: 3}  # axes of inputs of every step; others have one
 _NONE = np.zeros((), int)  # of no motion a step that is not the compiled one
-STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
 SLOW = 1e-3  # of the speed of a fall through the mechanism: slower velocities are compared with this one
 SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
 
@@ -97,26 +99,28 @@ def rollout_vjp(
     coordinates: str = "joint",
     forces: Any = ALL,
     active: ArrayLike | None = None,
+    drive: ArrayLike | None = None,
 ) -> dict[str, Float64Array]:
     """Gradient of a function of the motion that ``rollout`` gave by what that started from and was driven with.
 
     q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
                  with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
                  needs less memory and takes as long as one more rollout
-    tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates, active   as ``rollout``
-                 was given them
+    tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates, active, drive   as
+                 ``rollout`` was given them
     cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
                  q and by v; or, if not of that shape, (..., steps // k + 1, nv): with every state that is kept; None
                  for not at all; with a third of n_activation numbers where actuators have states of their own
     activation   what ``rollout(..., return_activation=True)`` returned third, where they have
     wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
-                 "gain", "ctrl", "activation" (the initial one), and those of ``parameters``; without it q0, v0, tau,
-                 ctrl if given, activation if there is one, and all ``parameters``
+                 "gain", "ctrl", "drive", "activation" (the initial one), and those of ``parameters``; without it q0,
+                 v0, tau, ctrl if given, activation if there is one, and all ``parameters``
 
-    A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv) for
-    "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl", (...,
-    steps, n_links, 6) for "wrenches", (..., n_activation) for "activation", (...) for "dt", and the shapes of
-    parameters.  Leading axes are those of the whole batch: the gradient by what states share is the sum over them.
+    A dictionary by these names, of (..., nv) for "q0" (along tangent directions), "v0" and gains, (..., steps, nv)
+    for "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl",
+    (..., steps, n_links, 6) for "wrenches", (..., steps, moments, drives, 3) for "drive", (..., n_activation) for
+    "activation", (...) for "dt", and the shapes of parameters. Leading axes are those of the whole batch: the
+    gradient by what states share is the sum over them.
 
     One sweep backwards, at about three times the cost of the rollout, however many numbers there are to differentiate
     by.  Derivatives are those of the discrete steps, exact but for rounding.  At kinks they are those of the side on
@@ -142,6 +146,7 @@ def rollout_vjp(
         parameters=parameters,
         ctrl=ctrl,
         active=active,
+        drive=drive,
     )
     found, left = _gradients(mech, (q, v, activation), driving, cotangent, wrt)
     if mech.loops:
@@ -164,13 +169,14 @@ def rollout_derivatives(
     passive: Passive | None = None,
     forces: Any = ALL,
     active: ArrayLike | None = None,
+    drive: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
     """(A, B) of every step of a motion that ``rollout`` gave: (..., steps, 2 nv, 2 nv) and (..., steps, 2 nv, nv), with
     contact, actuators, damping and all else that acts, loops closed.
 
     q, v    what ``rollout`` returned with every=1: (..., steps + 1, nq), (..., steps + 1, nv)
     by      what B is by: "tau", or "ctrl", the control inputs of actuators: (..., steps, 2 nv, n_ctrl)
-    tau, dt, method, wrenches, feedback, ctrl, forces, passive, active   as ``rollout`` was given them
+    tau, dt, method, wrenches, feedback, ctrl, forces, passive, active, drive   as ``rollout`` was given them
 
     dx_next = A dx + B du, where x is (q, v) with changes of configurations along tangent directions (``difference``).
     By ``rollout_vjp``, one step backwards for each row; ``step_derivatives`` are those of the bare mechanism.  Of steps
@@ -206,6 +212,7 @@ def rollout_derivatives(
         feedback=feedback,
         ctrl=_per_step(inputs_by_actuator(mech, unless_empty(mech, ctrl)), 1),
         active=_per_step(active, 1),
+        drive=_per_step(drives_of(mech, drive, step_of(mech, method, "joint"), dt, q.shape[-2] - 1).get(DRIVE), 3),
     )
     cotangent = unit[..., :n], unit[..., n:]
     found, left = _gradients(mech, pairs, driving, cotangent, ("q0", "v0", by))
@@ -239,6 +246,7 @@ class Driving:
     parameters: Mapping[str, Any] | None = None
     ctrl: Any = None
     active: Any = None
+    drive: Any = None
 
 
 def _gradients(
@@ -260,12 +268,13 @@ def _gradients(
     if driving.wrenches is not None:
         more = {"wrenches": driving.wrenches}
     more |= feedback_of(mech, driving.feedback) | controls_of(mech, acting, ctrl, activation)
+    more |= drives_of(mech, driving.drive, step, dt, steps)
     by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
     more |= schedule_of(mech, driving.active)
     if driving.active is None and mech.loops:
         refuse_infinitesimal_motions(mech, "the gradient of a rollout")
     step = step.given(step.parameters, acting, tuple(more))
-    forces = state_by_joint(mech, {"tau": driving.tau})
+    forces, mech = state_by_joint(mech, {"tau": driving.tau}), without_time(mech)
     given = plain_arrays({"q": q, "v": v, **forces, "dt": step_length(mech, dt), **more, **parameters})
     dtype = np.dtype(precision(given, {**(driving.feedback or {}), "tau": driving.tau, "ctrl": ctrl}))
     path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
@@ -593,7 +602,7 @@ def _segment(driven: Mapping[str, np.ndarray], first: int, count: int) -> dict[s
     parts = dict(driven)
     for name in PER_STEP:
         if name in parts:
-            parts[name] = parts[name][_cut(slice(first, first + count), 4 if name == "wrenches" else 3)]
+            parts[name] = parts[name][_cut(slice(first, first + count), 2 + RANKS.get(name, 1))]
     return parts
 
 
@@ -646,6 +655,8 @@ class _Again:
             feedback = {"target": driven["target"][..., 0, :], "kp": driven["kp"], "kd": driven["kd"]}
             options["feedback"] = feedback | ({GAIN: driven[GAIN]} if GAIN in driven else {})
         options |= {name: driven[name][..., 0, :] for name in ("ctrl", ACTIVE) if name in driven}
+        if DRIVE in driven:
+            options[DRIVE] = driven[DRIVE][..., 0, :, :, :]
         if activation:
             options |= {"activation": activation[0], "return_activation": True}
         if self.mech.loops:

@@ -141,9 +141,7 @@ def look_at_records(
 ) -> np.ndarray:
     """Warn of motions that are lost, and of friction that steps cannot follow.  Returns the step by which states were
     lost, 0 where they were not."""
-    lost = np.zeros(batch, int)
-    if not mech.loops:
-        lost = warn_of_lost(mech, step, named, batch, kept, every)
+    lost = np.zeros(batch, int) if mech.loops else warn_of_lost(mech, step, named, batch, kept, every)
     if not step.acting.laws or not kept[1].size:
         return lost
     dt = next(x for array, x in named.items() if array.name == "dt")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import constraints
 from ..compiler.ir.program import Array, Program
 from ..compiler.known_targets import is_long, load, rollout_targets
 from ..compiler.passes.scan import scan
@@ -28,11 +29,15 @@ from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Mechanism, one_of
 from ..mechanism.elements import CONTACT_FRICTION
+from ..mechanism.quaternions import has_quaternions, with_unit_quaternions
 from .arguments import (
+    CONFIGURATIONS,
     acting_laws,
     by_name,
+    by_step,
     controls_of,
     count,
+    drives_of,
     feedback_of,
     input_arrays,
     numbers_that_act,
@@ -42,6 +47,7 @@ from .arguments import (
     step_length,
     stride,
     with_controller,
+    without_time,
 )
 from .checks import (
     check_bodies,
@@ -54,10 +60,12 @@ from .constrained import WithinConstraints, onto_loops, onto_loops_on_device, re
 from .controllers import asking_controllers
 from .forces import Held
 from .records import apart_from, look_at_records, no_place, results_of, returned, started, with_batch
-from .repeated import given_values, key_of, remember, repeated
 from .step import (
     ACTIVATION,
     ACTIVE,
+    DRIVE,
+    FEEDBACK,
+    GAIN,
     MOMENTA,
     NEXT,
     NONE_YET,
@@ -98,6 +106,7 @@ def rollout(
     coordinates: str = "joint",
     forces: Any = ALL,
     active: ArrayLike | None = None,
+    drive: ArrayLike | None = None,
     return_status: bool = False,
 ) -> tuple[Float64Array, ...]:
     """Motion of many states at once, under all force elements (``forces="all"``): q (..., steps + 1, nq) and v (...,
@@ -139,6 +148,8 @@ def rollout(
                  that engage do so by an impact without rebound (``lw.contact.impact``), those that let go do not.
                  Ball joints and fixed ones on the ground (``lw.contact.hold_frames``: feet) hold where they touch down,
                  others close as they are
+    drive        what drives (prescribed motion) ask for in every step, as ``lw.motion.drive_values`` gives it; None:
+                 by their own functions, from the time 0
     return_status  the result ends with (...) integers: 0 where every step is the compiled one, else the number of the
                  first step that is not, from 1: near singular positions, or where numbers are lost
 
@@ -148,11 +159,11 @@ def rollout(
     """
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
-    values = given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
-    usual = values and parameters is passive is active is None and not return_status
-    key = key_of(values, dt, steps, every, final_only, (method, target, coordinates)) if usual else None
-    if known := repeated(mech, key):
-        return known(mech, values, out, return_activation)
+    values = _given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
+    usual = values and parameters is passive is active is drive is None and not return_status
+    key = _key(values, dt, (steps, every, final_only), (method, target, coordinates)) if usual else None
+    if plan := _known(mech, key):
+        return returned(plan.again(mech, values, out)[0], return_activation)
     step, target = step_of(mech, method, coordinates), one_of("target", target, rollout_targets())
     parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
     step = step.given(tuple(parameters))
@@ -161,15 +172,27 @@ def rollout(
     acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
     more = {} if wrenches is None else {"wrenches": wrenches}
     more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation) | schedule_of(mech, active)
-    state = state_by_joint(mech, {"q": q0, "v": v0, "tau": tau})
+    state = state_by_joint(mech.constraints.at_time(0.0), {"q": q0, "v": v0, "tau": tau})
+    if mech.constraints.driven:
+        more |= drives_of(mech, drive, step, dt, steps)
+        if v0 is None and drive is None:  # as slow as drives let it be
+            start = mech.initial if state["q"] is None else np.asarray(state["q"])
+            now = mech.constraints.at_time(0.0)
+            state["v"] = constraints.project(now, start, np.zeros((*start.shape[:-1], mech.nv)))[1]
+        mech = without_time(mech)
+    elif drive is not None:
+        drives_of(mech, drive, step, dt, steps)
     given = {**state, "dt": step_length(mech, dt), **more, **parameters}
     device = _device(target, given)
     target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
     asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
     dtype = precision({**given, "ctrl": own_ctrl}, asked)
     kept = Kept(steps, stride(steps, every, final_only), final_only)
-    call = _Call(mech, step.given(step.parameters, acting, tuple(more)), kept, passive, dtype, target, device)
-    found, status = call.records(given, out, (key, values) if key else None)
+    plan, arrays = _planned(mech, step.given(step.parameters, acting, tuple(more)), kept, dtype, target, given)
+    warn_of_limits_left_out(mech, passive)
+    found, status = plan.records(mech, arrays, out, device, passive is None)
+    if key and device is None and not (mech.loops or plan.in_momenta):
+        _remember(mech, key, plan, values, arrays)
     return (*returned(found, return_activation), *(status,) * return_status)
 
 
@@ -248,159 +271,213 @@ def _over_steps(
     return scan(program, carried, per_run, registers(program, vectors), last)
 
 
+def _planned(
+    mech: Mechanism, step: Step, kept: Kept, dtype: str, target: str, given: Mapping[str, Any]
+) -> tuple[Plan, dict[Array, Any]]:
+    """The rollout of what is given by name, and its arrays."""
+    vectors = side_by_side(step, given["q"], given["v"])
+    compiled = compiled_rollout(mech, step, dtype, target, kept.all, vectors)
+    given = {**given, **compiled.numbers, TRUSTED: NONE_YET}
+    precision, turns = np.dtype(dtype), has_quaternions(mech)
+    arrays, batch = input_arrays(mech, compiled.inputs, given, precision, kept.steps, kept.every)
+    sizes = (mech.nq, mech.nv, *(step.acting.n_activation,) * bool(step.acting.n_activation))
+    shapes = [(*kept.axes(batch), size) for size in sizes]
+    return Plan(step, kept, precision, target, compiled, batch, shapes, turns), arrays
+
+
 @dataclass(frozen=True)
-class _Call:
-    """One call of ``rollout``, its arguments checked.
+class Plan:
+    """A rollout that is decided but for its numbers: what all calls have in common whose arrays are of the same shapes.
+
+    To find out what a call asks for takes several times as long as to compute a short motion of one state, so plans are
+    kept with the mechanism, as kernels are.
 
     kept      which states are kept
-    device    what takes arrays to the GPU; None on the CPU
+    batch     the batch that all arrays broadcast to
+    shapes    of the results
+    turns     whether some coordinates are quaternions, whose lengths are checked
+    sources   in plans that are kept: for each input its place in ``GIVEN``, or an array that is the same in all calls
     """
 
-    mech: Mechanism
     step: Step
     kept: Kept
-    passive: Passive | None
-    dtype: str
+    dtype: np.dtype
     target: str
-    device: DeviceCall | None
-
-    def records(self, given: Mapping[str, Any], out: Any, key: tuple[Any, Any] | None) -> tuple[Any, np.ndarray]:
-        """The states that are kept, and the status of each motion; with a ``key`` later calls with it are told what
-        they need not find out again."""
-        mech, step, kept = self.mech, self.step, self.kept
-        vectors = side_by_side(step, given["q"], given["v"])
-        compiled = compiled_rollout(mech, step, self.dtype, self.target, kept.all, vectors)
-        given = {**given, **compiled.numbers, TRUSTED: NONE_YET}
-        dtype = np.dtype(self.dtype)
-        named, batch = input_arrays(mech, compiled.inputs, given, dtype, kept.steps, kept.every)
-        named = dict(zip(named, apart_from(out, named.values()), strict=True))
-        varied = self._prepared(named)
-        initial = [x for array, x in named.items() if array.name in ("q", "v", ACTIVATION)]
-        sizes = (mech.nq, mech.nv, step.acting.n_activation)[: len(initial)]
-        shapes = [(*kept.axes(batch), size) for size in sizes]
-        run = _Run(self, compiled, named, batch, varied)
-        found, status = run.recorded(initial, out, shapes, dtype)
-        if key and self.device is None and not (mech.loops or in_momenta(step, self.target)):
-            remember(mech, *key, compiled.run, named, batch=batch, shapes=shapes, step=step, kept=kept)
-        return found, status
-
-    def _prepared(self, arrays: dict[Array, Any]) -> dict[Array, Any]:
-        """Refuse numbers that no body has, warn of steps that are too long, of starts beyond limits or in penetration
-        and of limits that ``passive`` leaves out, and close the loops of the initial states.  Returns the numbers of
-        the mechanism that differ from state to state."""
-        mech, step = self.mech, self.step
-        warn_of_limits_left_out(mech, self.passive)
-        dt = next(x for array, x in arrays.items() if array.name == "dt")
-        varied = {array: x for array, x in arrays.items() if array.name in step.parameters}
-        for array, values in varied.items():
-            check_bodies(mech, array.name, values)
-        bodies = of_bodies(mech, varied)
-        acts = {array.name: x for array, x in varied.items() if array not in bodies}
-        if isinstance(dt, np.ndarray):  # on a GPU they are taken as they are
-            warn_of_long_steps(mech, replace(step, acting=with_largest(mech, step.acting, acts)) if acts else step, dt)
-            start = next(iter(arrays.values()))
-            if self.passive is None:
-                warn_of_starts_beyond_limits(mech, start)
-            warn_of_starts_in_penetration(mech, start)
-        if mech.loops:
-            self._close(arrays, {array.name: x for array, x in bodies.items()})
-        return varied
-
-    def _close(self, arrays: dict[Array, Any], parameters: Mapping[str, Any]) -> None:
-        """The initial states with their constraints kept; under a schedule those that hold must be closed already, and
-        engage by the impact of the first step."""
-        q, v, *_ = arrays
-        if ACTIVE in self.step.inputs:
-            if self.device is None:
-                active = next(x for array, x in arrays.items() if array.name == ACTIVE)
-                refuse_open_schedule(self.mech, arrays[q], active, parameters)
-            return
-        if self.device:
-            arrays[q], arrays[v] = onto_loops_on_device(self.device, self.mech, arrays[q], arrays[v], parameters)
-        else:
-            arrays[q], arrays[v] = onto_loops(self.mech, arrays[q], arrays[v], parameters)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A compiled rollout on its way through its arrays."""
-
-    call: _Call
     compiled: Compiled
-    arrays: Mapping[Array, Any]
     batch: tuple[int, ...]
-    varied: Mapping[Array, Any]
+    shapes: list[tuple[int, ...]]
+    turns: bool
+    sources: tuple[int | np.ndarray, ...] = ()
 
-    def recorded(
-        self, initial: Sequence[Any], out: Any, shapes: list[tuple[int, ...]], dtype: np.dtype
+    @property
+    def in_momenta(self) -> bool:
+        return in_momenta(self.step, self.target)
+
+    def again(self, mech: Mechanism, values: tuple[Any, ...], out: Any) -> tuple[Any, np.ndarray]:
+        """The records of other numbers, in the order of ``GIVEN``."""
+        arrays, steps, every = {}, self.kept.steps, self.kept.every
+        for array, source in zip(self.compiled.inputs, self.sources, strict=True):
+            if type(source) is not int:
+                arrays[array] = source
+                continue
+            x = values[source]
+            if self.turns and array.name in CONFIGURATIONS:
+                x = with_unit_quaternions(mech, CONFIGURATIONS[array.name], x)
+            arrays[array] = by_step(x, len(array.shape), steps, every) if array.name in PER_STEP else x
+        return self.records(mech, arrays, out)
+
+    def records(
+        self,
+        mech: Mechanism,
+        arrays: dict[Array, Any],
+        out: Any,
+        device: DeviceCall | None = None,
+        limits_act: bool = True,
     ) -> tuple[Any, np.ndarray]:
-        """Arrays with the initial states and those that steps lead to, on a GPU those of the caller's library; and the
-        status of each motion."""
-        call, status = self.call, np.zeros(self.batch, int)
-        steps, final_only, device = call.kept.steps, call.kept.final_only, call.device
-        found: Any
-        if device is None:
-            found = results_of(out, shapes, dtype)
-            kept = started(initial, found, steps, final_only)
-            return found, self._here(kept, found) if steps else status
-        with device.stream():
-            found = device.results(out, shapes, dtype)
-            if found is None:
-                raise KernelError(no_place(shapes, dtype, " on the device"))
-            kept = started(device.copied(initial), found, steps, final_only)
-            if steps:
-                status = self._on_device(device, kept)
-            return device.delivered(found, out), status
+        """The states that are kept, the initial ones among them, on a GPU arrays of the caller's library; and the
+        status of each motion.
 
-    def _here(self, kept: list[np.ndarray], found: Sequence[np.ndarray]) -> np.ndarray:
-        """Run on the CPU; the status."""
-        call, compiled, status = self.call, self.compiled, np.zeros(self.batch, int)
-        mech, step, every = call.mech, call.step, call.kept.every
+        device       what takes arrays to the GPU; None on the CPU
+        limits_act   whether those of the mechanism's joints do
+        """
+        if out is not None:
+            arrays = dict(zip(arrays, apart_from(out, arrays.values()), strict=True))
+        names = self.step.parameters
+        varied = {array: x for array, x in arrays.items() if array.name in names} if names else {}
+        self._check(mech, arrays, varied, limits_act)
         if mech.loops:
-            whole = with_batch(self.arrays, self.batch)
-            status = WithinConstraints(mech, step, compiled.run, self.arrays, whole, kept, bool(self.varied)).run_here()
+            numbers = {x.name: arrays[x] for x in of_bodies(mech, varied)}
+            if DRIVE in self.step.inputs and self.kept.steps:
+                numbers[DRIVE] = next(x for array, x in arrays.items() if array.name == DRIVE)[..., 0, 0, 0, :, :]
+            _close(mech, self.step, arrays, numbers, device)
+        initial = list(arrays.values())[:2]
+        if len(self.shapes) > 2:
+            initial += [x for array, x in arrays.items() if array.name == ACTIVATION]
+        steps, final_only = self.kept.steps, self.kept.final_only
+        if device is None:
+            found = results_of(out, self.shapes, self.dtype)
+            kept = started(initial, found, steps, final_only)
+            return found, self._here(mech, arrays, varied, found, kept) if steps else np.zeros(self.batch, int)
+        with device.stream():
+            there = device.results(out, self.shapes, self.dtype)
+            if there is None:
+                raise KernelError(no_place(self.shapes, self.dtype, " on the device"))
+            kept = started(device.copied(initial), there, steps, final_only)
+            status = self._on_device(mech, arrays, varied, device, kept) if steps else np.zeros(self.batch, int)
+            return device.delivered(there, out), status
+
+    def _here(
+        self,
+        mech: Mechanism,
+        arrays: Mapping[Array, Any],
+        varied: Mapping[Array, Any],
+        found: Sequence[np.ndarray],
+        kept: list[np.ndarray],
+    ) -> np.ndarray:
+        """Run on the CPU; the status."""
+        status: Any = 0
+        if mech.loops:
+            status = self._within_constraints(mech, arrays, varied, kept).run_here()
         else:
             with np.errstate(all="ignore"):  # what is lost is told below, once
-                if in_momenta(step, call.target):
-                    self._in_momenta(kept, found)
+                if self.in_momenta:
+                    self._from_momenta(mech, arrays, varied, found, kept)
                 else:
-                    compiled.run(*self.arrays.values(), out=tuple(kept))
-        judged = not any(array.name.endswith(CONTACT_FRICTION) for array in self.varied)
-        lost = look_at_records(mech, step, self.arrays, self.batch, kept, every, judged)
-        return np.where(status == 0, lost, status)
+                    self.compiled.run(*arrays.values(), out=tuple(kept))
+        judged = not (varied and any(array.name.endswith(CONTACT_FRICTION) for array in varied))
+        lost = look_at_records(mech, self.step, arrays, self.batch, kept, self.kept.every, judged)
+        return np.where(status == 0, lost, status) if mech.loops else lost
 
-    def _on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
+    def _on_device(
+        self,
+        mech: Mechanism,
+        arrays: Mapping[Array, Any],
+        varied: Mapping[Array, Any],
+        device: DeviceCall,
+        kept: list[Any],
+    ) -> np.ndarray:
         """Run on a GPU; the status.  Closed mechanisms may need the same rollout on the CPU."""
-        call = self.call
-        arrays = dict(zip(self.arrays, device.copied([*self.arrays.values()]), strict=True))
-        if not call.mech.loops:
-            self.compiled.run(*arrays.values(), out=tuple(kept))
+        there = dict(zip(arrays, device.copied([*arrays.values()]), strict=True))
+        if not mech.loops:
+            self.compiled.run(*there.values(), out=tuple(kept))
             return np.zeros(self.batch, int)
-        whole = with_batch(self.arrays, self.batch)
-        constrained = WithinConstraints(call.mech, call.step, self.compiled.run, arrays, whole, kept, bool(self.varied))
+        constrained = replace(self._within_constraints(mech, arrays, varied, kept), arrays=there)
         return constrained.run_on_device(
-            device, lambda: compiled_rollout(call.mech, call.step, call.dtype, "cpu", call.kept.all).run
+            device, lambda: compiled_rollout(mech, self.step, self.dtype.name, "cpu", self.kept.all).run
         )
 
-    def _in_momenta(self, kept: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
+    def _within_constraints(
+        self, mech: Mechanism, arrays: Mapping[Array, Any], varied: Mapping[Array, Any], kept: Sequence[Any]
+    ) -> WithinConstraints:
+        whole = with_batch(arrays, self.batch)
+        return WithinConstraints(mech, self.step, self.compiled.run, arrays, whole, kept, bool(varied))
+
+    def _from_momenta(
+        self,
+        mech: Mechanism,
+        arrays: Mapping[Array, Any],
+        varied: Mapping[Array, Any],
+        found: Sequence[np.ndarray],
+        kept: Sequence[np.ndarray],
+    ) -> None:
         """Steps from momenta to momenta, and the velocities of the states that are kept.
 
         The velocities of a state are known at the start of the step that leaves it: where every state is kept, those
         are the records of v, one place earlier than the positions after the step, and only the last state is solved for
         alone.  Where some are kept, momenta are recorded in their place and solved for together in the end.
         """
-        mech, run, parameters = self.call.mech, self.compiled.run, of_bodies(self.call.mech, self.varied)
-        arrays, (q, v, *_) = [*self.arrays.values()], kept
-        p = _computed(mech, "joint_momenta", arrays[0], arrays[1], parameters)
-        if self.call.kept.all:
+        run, parameters, inputs, (q, v, *_) = self.compiled.run, of_bodies(mech, varied), [*arrays.values()], kept
+        p = _computed(mech, "joint_momenta", inputs[0], inputs[1], parameters)
+        if self.kept.all:
             last, of_starts = np.empty((*self.batch, mech.nv), v.dtype), found[1]
-            run(p, *arrays, out=(q, of_starts[..., :-1, :], *kept[2:], last))
-            of_starts[..., 0, :] = arrays[1]
+            run(p, *inputs, out=(q, of_starts[..., :-1, :], *kept[2:], last))
+            of_starts[..., 0, :] = inputs[1]
             v[..., -1, :] = _computed(mech, "momentum_velocities", q[..., -1, :], last, parameters)
         else:
-            run(p, *arrays, out=tuple(kept))
+            run(p, *inputs, out=tuple(kept))
             each = {array: np.expand_dims(x, x.ndim - len(array.shape)) for array, x in parameters.items()}
             v[...] = _computed(mech, "momentum_velocities", q, v, each)
+
+    def _check(
+        self, mech: Mechanism, arrays: Mapping[Array, Any], varied: Mapping[Array, Any], limits_act: bool
+    ) -> None:
+        """Refuse numbers that no body has; warn of steps that are too long, and of starts beyond limits or in
+        penetration."""
+        for array, values in varied.items():
+            check_bodies(mech, array.name, values)
+        start = next(iter(arrays.values()))
+        if not isinstance(start, np.ndarray):
+            return  # on a GPU they are taken as they are
+        if self.step.acting.laws:
+            dt = next(x for array, x in arrays.items() if array.name == "dt")
+            bodies = of_bodies(mech, varied)
+            acts = {array.name: x for array, x in varied.items() if array not in bodies}
+            acting = with_largest(mech, self.step.acting, acts) if acts else self.step.acting
+            warn_of_long_steps(mech, replace(self.step, acting=acting) if acts else self.step, dt)
+        if limits_act:
+            warn_of_starts_beyond_limits(mech, start)
+        warn_of_starts_in_penetration(mech, start)
+
+
+def _close(
+    mech: Mechanism,
+    step: Step,
+    arrays: dict[Array, Any],
+    parameters: Mapping[str, Any],
+    device: DeviceCall | None,
+) -> None:
+    """The initial states with their constraints kept; under a schedule those that hold must be closed already, and
+    engage by the impact of the first step."""
+    q, v, *_ = arrays
+    if ACTIVE in step.inputs:
+        if device is None:
+            active = next(x for array, x in arrays.items() if array.name == ACTIVE)
+            refuse_open_schedule(mech, arrays[q], active, parameters)
+        return
+    if device:
+        arrays[q], arrays[v] = onto_loops_on_device(device, mech, arrays[q], arrays[v], parameters)
+    else:
+        arrays[q], arrays[v] = onto_loops(mech, arrays[q], arrays[v], parameters)
 
 
 def of_bodies(mech: Mechanism, varied: Mapping[Array, Any]) -> dict[Array, Any]:
@@ -422,6 +499,74 @@ def _device(target: str, given: Mapping[str, Any]) -> DeviceCall | None:
         return None  # what follows says what to do about such arrays
     except UnreadableArrayError as error:
         raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
+
+
+# -- plans that are kept ------------------------------------------------------------------------------
+
+
+PLANS = "plans of rollouts"
+MOST = 64  # kept with a mechanism; then all are forgotten, as steps of ever new lengths would fill the memory
+PARTS = (*FEEDBACK, GAIN)
+GIVEN = ("q", "v", "tau", "wrenches", "ctrl", ACTIVATION, *PARTS)  # what a call is given, as inputs are named
+_ARRAY, _PRECISIONS = np.ndarray, (np.dtype("float64"), np.dtype("float32"))
+_NO_PARTS = (None,) * len(PARTS)
+
+
+def _given_values(state: tuple[Any, ...], feedback: Any) -> tuple[Any, ...]:
+    """Values in the order of ``GIVEN``, those of ``feedback`` behind the others; none where it has other parts."""
+    if feedback is None:
+        return (*state, *_NO_PARTS)
+    if type(feedback) is not dict or not feedback.keys() <= {*PARTS} or any(x is None for x in feedback.values()):
+        return ()
+    return (*state, *map(feedback.get, PARTS))
+
+
+def _key(
+    given: tuple[Any, ...], dt: Any, counts: tuple[Any, Any, Any], names: tuple[Any, ...]
+) -> tuple[Hashable, ...] | None:
+    """All that decides what a call does but the numbers in its arrays, which are ``given`` in the order of ``GIVEN``;
+    ``counts`` are steps, every and final_only.  None where arrays are others than NumPy's or of several precisions, or
+    where numbers are of other types than usual, which may be wrong."""
+    if tuple(map(type, counts)) != (int, int, bool) or (type(dt) is not float and dt is not None):
+        return None
+    values: list[Hashable] = []
+    precision: Any = None
+    for x in given:
+        if x is None:
+            values.append(None)
+        elif type(x) is _ARRAY and x.ndim:
+            if x.dtype is not precision:
+                if precision is not None or x.dtype not in _PRECISIONS:
+                    return None
+                precision = x.dtype
+            values.append(x.shape)
+        elif type(x) is float or type(x) is int:
+            values.append(x)
+        else:
+            return None
+    return (*values, precision, dt, *counts, *names)
+
+
+def _known(mech: Any, key: tuple[Hashable, ...] | None) -> Plan | None:
+    """The plan that an earlier call of this mechanism with this key has left behind."""
+    if key is None:
+        return None
+    try:
+        return mech._kernels[PLANS].get(key)
+    except (KeyError, AttributeError, TypeError):  # the first call, no mechanism, or names that are none
+        return None
+
+
+def _remember(
+    mech: Mechanism, key: tuple[Hashable, ...], plan: Plan, given: tuple[Any, ...], arrays: Mapping[Array, np.ndarray]
+) -> None:
+    """Keep the plan of a call with this key.  Arrays of the caller's are not held on to."""
+    places = {name: place for place, name in enumerate(GIVEN) if type(given[place]) is _ARRAY}
+    sources = tuple(places.get(array.name, x) for array, x in arrays.items())
+    known: dict[Any, Plan] = stored(mech, PLANS, dict)
+    if len(known) >= MOST:
+        known.clear()
+    known[key] = replace(plan, sources=sources)
 
 
 # -- in momenta ---------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import constraints
+from ..constraints.charts import WORST_CONDITION
+from ..constraints.tolerances import LOOPS
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, methods_in
 from ..mechanism import Mechanism, MechanismError, one_of
@@ -25,12 +27,46 @@ GIVEN = "given"  # for control and wrenches that are no constant numbers, and so
 FORMER_NAMES = {"usual_nearness": "usual_conditioning"}  # in files
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """All of it as plain data: numbers, strings and tuples, hashable, as ``simulate`` names them.
+    """How ``simulate`` integrates, beside the method and the length of steps.
+
+    rtol, atol        tolerances of adaptive methods, relative and absolute; atol None: 1e-9 in the mechanism's own
+                      units
+    coordinates       what is integrated: "joint" (q, v); "momentum" (q, p: ``lw.formulations.momenta``), "nu" or "xi"
+                      (q, total joint rates: ``lw.formulations.diagonal``); "independent" (independent coordinates of
+                      loops, their rates): ``independent`` (see ``kinematics.local_parametrization``) until they are
+                      worse than ``worst_condition``
+    stabilization     how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
+                      gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Singular positions are passed on
+                      arcs, with closed loops, whatever it is
+    baumgarte         gains (alpha, beta) of stabilization="baumgarte", 1/s
+    tolerance         to which projection closes loops
+    formulation       method of ``forward_dynamics``
+    keep_energy       project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
+    independent       the first independent coordinates of coordinates="independent"
+    worst_condition   condition number at which other independent coordinates are chosen
+    progress          a bar that shows how far it is: True, False, or None as ``lw.codegen.progress`` says; needs tqdm
+    """
+
+    rtol: float = 1e-9
+    atol: float | None = None
+    coordinates: str = "joint"
+    stabilization: str | None = "projection"
+    baumgarte: tuple[float, float] | None = None
+    tolerance: float = LOOPS.closed
+    formulation: str = "elimination"
+    keep_energy: bool = False
+    independent: Any = None
+    worst_condition: float = WORST_CONDITION
+    progress: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup(Settings):
+    """How a motion was simulated, as plain data: numbers, strings and tuples, hashable; without functions.
 
     step                 of fixed steps; the longest of adaptive ones, None if there is no longest
-    atol                 of all numbers; None for 1e-9 in units of the mechanism
     time_unit            of the mechanism, or of its motion where neither gravity nor springs set one
     baumgarte            (alpha, beta), whether they act or not
     rank                 number of independent constraints away from singular positions, (nested) tuples for a batch;
@@ -43,14 +79,6 @@ class Settings:
 
     method: str
     step: float | None
-    rtol: float
-    atol: float | None
-    stabilization: str | None
-    coordinates: str
-    formulation: str
-    baumgarte: tuple[float, float] | None
-    tolerance: float
-    worst_condition: float
     rank: Any = None
     usual_conditioning: float | None = None
     energy: Any = None
@@ -60,7 +88,13 @@ class Settings:
     ctrl: Any = None
     time_unit: float | None = None
 
-    def found(self, **values: Any) -> Settings:
+    @staticmethod
+    def of(settings: Settings, method: str, step: float | None) -> Setup:
+        """The setup that a caller asks for."""
+        asked = {field.name: getattr(settings, field.name) for field in fields(Settings)}
+        return Setup(method=method, step=step, **{**asked, "independent": None, "progress": None})
+
+    def found(self, **values: Any) -> Setup:
         """The same with what has been found out: arrays and lists as tuples."""
         return replace(self, **{name: _plain(value) for name, value in values.items()})
 
@@ -79,27 +113,28 @@ class Settings:
         return asdict(self)
 
     @staticmethod
-    def from_data(data: Mapping[str, Any]) -> Settings:
+    def from_data(data: Mapping[str, Any]) -> Setup:
         """The inverse of ``to_data``, from what JSON makes of it."""
         named = {FORMER_NAMES.get(name, name): _plain(value) for name, value in data.items()}
-        known = {field.name for field in fields(Settings)}
-        return Settings(**{name: value for name, value in named.items() if name in known})
+        known = {field.name for field in fields(Setup)}
+        return Setup(**{name: value for name, value in named.items() if name in known})
 
 
-def checked(mech: Mechanism, asked: Settings, duration: Any, keep_energy: bool, independent: Any) -> Settings:
-    """The settings that a caller asks for, with what is left to us filled in and numbers as floats; refused where they
+def checked(mech: Mechanism, settings: Settings, method: str, step: Any, duration: Any) -> Setup:
+    """The setup that a caller asks for, with what is left to us filled in and numbers as floats; refused where they
     contradict each other."""
+    asked = Setup.of(settings, method, step)
     one_of("coordinates", asked.coordinates, COORDINATES)
     check_method(asked.method, asked.coordinates, tuple(ADAPTIVE))
-    _check_stabilization(mech, asked, keep_energy)
+    _check_stabilization(mech, asked)
     one_of("formulation", asked.formulation, constraints.ALL_METHODS)
     step = scales(mech).step if asked.step is None and asked.method not in ADAPTIVE else asked.step
-    settings = with_floats(replace(asked, step=step, baumgarte=_gains(asked.baumgarte)), duration)
-    _check_coordinates(mech, settings, independent)
-    return settings
+    setup = with_floats(replace(asked, step=step, baumgarte=_gains(asked.baumgarte)), duration)
+    _check_coordinates(mech, setup, settings.independent)
+    return setup
 
 
-def with_floats(settings: Settings, duration: Any) -> Settings:
+def with_floats(settings: Setup, duration: Any) -> Setup:
     """The settings with their numbers checked, for a motion of ``duration`` seconds, and as floats, which files can
     hold."""
     check_positive("duration", duration)
@@ -124,8 +159,9 @@ def check_positive(name: str, value: Any, kind: str = "number") -> None:
         raise MechanismError(f"{name} must be a positive {kind}, not {value!r}")
 
 
-def _check_stabilization(mech: Mechanism, asked: Settings, keep_energy: bool) -> None:
+def _check_stabilization(mech: Mechanism, asked: Setup) -> None:
     stabilization, method, coordinates = asked.stabilization, asked.method, asked.coordinates
+    keep_energy = asked.keep_energy
     if stabilization not in STABILIZATIONS:
         raise ValueError(f"stabilization must be 'projection', 'baumgarte' or None, not {stabilization!r}")
     if asked.baumgarte is not None and stabilization != "baumgarte":
@@ -154,7 +190,7 @@ def _gains(baumgarte: Any) -> tuple[float, float]:
     return alpha, beta
 
 
-def _check_coordinates(mech: Mechanism, asked: Settings, independent: Any) -> None:
+def _check_coordinates(mech: Mechanism, asked: Setup, independent: Any) -> None:
     coordinates = asked.coordinates
     if independent is not None and coordinates != "independent":
         raise ValueError("independent=... needs coordinates='independent'")

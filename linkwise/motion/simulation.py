@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import constraints
-from ..constraints.charts import WORST_CONDITION
 from ..constraints.equations import warn_if_open
-from ..constraints.tolerances import LOOPS
-from ..display import Bar, amount
+from ..display import amount
 from ..dynamics import trees as tree
 from ..dynamics.by_joint import state_by_joint
 from ..dynamics.force_elements import ALL, chosen_forces
@@ -46,7 +45,7 @@ from .checks import (
 from .events import Event, Occurrence, Watch
 from .forces import Forces, Function
 from .integrators import ADAPTIVE, MULTISTEP, Adaptive, Fixed, Headway, IntegrationFailed, Step
-from .settings import GIVEN, Settings, check_positive, checked, with_floats
+from .settings import GIVEN, Settings, Setup, check_positive, checked, with_floats
 from .singular import SingularPositions
 from .step import Step as CompiledStep
 from .step import fixed_steps, warn_of_long_steps
@@ -78,26 +77,16 @@ def simulate(
     control: Any = None,
     method: str | None = None,
     step: float | None = None,
-    rtol: float = 1e-9,
-    atol: float | None = None,
-    stabilization: str | None = "projection",
-    progress: bool | None = None,
     *,
-    passive: Passive | None = None,
-    wrenches: Any = None,
-    coordinates: str = "joint",
-    events: Event | Function | Sequence[Event | Function] = (),
-    t_eval: Any = None,
-    output_step: float | None = None,
-    formulation: str = "elimination",
-    baumgarte: tuple[float, float] | None = None,
-    keep_energy: bool = False,
-    tolerance: float = LOOPS.closed,
-    independent: Any = None,
-    worst_condition: float = WORST_CONDITION,
     ctrl: Any = None,
     activation: ArrayLike | None = None,
+    wrenches: Any = None,
     forces: Any = ALL,
+    passive: Passive | None = None,
+    events: Event | Function | Sequence[Event | Function] = (),
+    t_eval: Any = None,
+    settings: Settings | None = None,
+    **former: Any,
 ) -> Trajectory:
     """The motion from (q0, v0) for ``duration`` seconds, under all force elements of the mechanism (``forces="all"``).
 
@@ -107,71 +96,76 @@ def simulate(
     control         joint forces: None (zero); ``control(t, q, v) -> tau`` or {joint: force}, or
                     ``lw.motion.held(control, period)``, asked at a rate; an array (nv,), constant; or (steps, nv), held
                     for equal times each
-    method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with ``rtol``
-                    and ``atol`` (None: 1e-9 in the mechanism's own units), no steps longer than ``step``; "rk4" and
-                    "semi_implicit": steps of ``step`` (1 ms by default where offsets are 3 cm to 3 m), batches
-                    (..., nq) allowed.  None: "radau" where friction of contacts acts, which it lets hold, or "dop853"
-    stabilization   how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
-                    gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Trees have none.  Singular
-                    positions are passed on arcs, with closed loops, whatever it is
-    progress        a bar that tells how far it is: True, False, or None as ``lw.codegen.progress`` says; needs tqdm
-    forces          force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
-                    or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
-    passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints
+    method          "dop853", "rk45", "rk23", explicit, or "radau", "bdf", "lsoda", implicit: adaptive, with the
+                    tolerances of ``settings``, no steps longer than ``step``; "rk4" and "semi_implicit": steps of
+                    ``step`` (1 ms by default where offsets are 3 cm to 3 m), batches (..., nq) allowed.  None: "radau"
+                    where friction of contacts acts, which it lets hold, or "dop853"
     ctrl            control inputs of the actuators (``mech.forces.actuator_names``), in the forms of ``control``: None
                     (zero), ``ctrl(t, q, v)``, an array (n_ctrl,) or (steps, n_ctrl); or {actuator: input}, functions
                     too
     activation      (..., n_activation): initial activations of actuators with dynamics, zero by default
     wrenches        external wrenches [moment; force] on the links, at their origins and in their frames: an array
                     (n_links, 6), constant, or ``wrenches(t, q, v)`` that gives one
-    coordinates     what is integrated: "joint" (q, v); "momentum" (q, p: ``lw.formulations.momenta``), "nu" or "xi" (q,
-                    total joint rates: ``lw.formulations.diagonal``), trees only; "independent" (independent coordinates
-                    of loops, their rates): ``independent`` (see ``kinematics.local_parametrization``) until they are
-                    worse than ``worst_condition``
+    forces          force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
+                    or a ``lw.forces.Passive``, which acts alone: see ``lw.forward_dynamics``
+    passive         springs, dampers, friction, stops, cylinders in place of those of the mechanism's own joints, beside
+                    its actuators and contacts
     events          one or several, from ``lw.motion``, or functions of (t, q, v): their zeros are found and recorded
-    t_eval, output_step   times at which to sample, or a distance of samples; the ends of steps by default
-    rtol, atol      tolerances of adaptive methods, relative and absolute
-    baumgarte       gains (alpha, beta) of stabilization="baumgarte", 1/s
-    worst_condition   at which other independent coordinates are chosen
-    formulation     method of ``forward_dynamics``
-    keep_energy     project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
+    t_eval          times at which to sample, or one number, the time between samples; the ends of steps by default
+    settings        tolerances, coordinates, stabilization and more: ``lw.motion.Settings(rtol=1e-10)``
 
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
+    given = {"t_eval": t_eval, "settings": settings}
+    t_eval, settings = _with_former(given, former).values() if former else given.values()
+    settings = settings or Settings()
+    if not isinstance(settings, Settings):
+        raise TypeError(f"settings must be lw.motion.Settings(...), such as Settings(rtol=1e-10), not {settings!r}")
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
+    if passive is not None and not isinstance(passive, Passive):
+        raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
     method = method or ("radau" if rubs(mech) else "dop853")
-    asked = Settings(
-        method=method,
-        step=step,
-        rtol=rtol,
-        atol=atol,
-        stabilization=stabilization,
-        coordinates=coordinates,
-        formulation=formulation,
-        baumgarte=baumgarte,
-        tolerance=tolerance,
-        worst_condition=worst_condition,
-    )
-    settings = checked(mech, asked, duration, keep_energy, independent)
-    acting = resolved(mech, _passive(passive), *_fixed_steps(settings))
-    _check_free(keep_energy, control, acting, wrenches)
+    setup = checked(mech, settings, method, step, duration)
+    acting = resolved(mech, passive, *_fixed_steps(setup))
+    _check_free(settings.keep_energy, control, acting, wrenches)
     warn_of_drives(mech, 0.0, duration)
     now = mech.constraints.at_time(0.0)
-    q, v = _initial_state(now, q0, v0, method, coordinates, passive)
-    if mech.loops and stabilization is None:  # which leaves them as they are
+    q, v = _initial_state(now, q0, v0, setup, passive)
+    if mech.loops and setup.stabilization is None:  # which leaves them as they are
         warn_if_open(now, constraints.position_error(now, q))
-    _check_activation(forces := Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl), coordinates)
-    settings, manifold, corrected = _onto_manifold(now, settings, q, v, keep_energy, duration)
-    system = _system(mech, settings, forces, manifold, independent)
+    driving = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
+    _check_activation(driving, setup.coordinates)
+    setup, manifold, corrected = _onto_manifold(now, setup, q, v, duration)
+    system = _system(mech, setup, driving, manifold, settings.independent)
     x = _with_activation(system, system.start(*corrected), activation)
     state = system.state(x)
     warn_of_inconsistent_velocities(now, state, v)
     start = Stretch(0.0, 0.0, x, state, system.chart)
-    integrator = _integrator(system, settings, None)
-    times = _sample_times(0.0, duration, t_eval, output_step)
-    return _followed(system, integrator, start, duration, times, Watch(events), progress, settings, passive)
+    course = Course(start, duration, _sample_times(0.0, duration, t_eval), Watch(events), settings.progress)
+    return _followed(system, _integrator(system, setup, None), course, setup, passive)
+
+
+def _with_former(given: dict[str, Any], former: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given by keywords of version 0.1, under their names now."""
+    of_settings = [field.name for field in fields(Settings)]
+    moved = dict.fromkeys(of_settings, "settings") | {"output_step": "t_eval"}
+    for name, value in former.items():
+        if name not in moved:
+            known = [*inspect.signature(simulate).parameters][:-1]
+            raise TypeError(f"simulate() got an unexpected keyword argument {name!r}: {did_you_mean(name, known)}")
+        now = f"settings=lw.motion.Settings({name}=...)" if name in of_settings else f"{moved[name]}=..."
+        warn_caller(
+            f"lw.simulate(..., {name}=...) is {now} now; the old name goes with version 0.3", DeprecationWarning
+        )
+        if name in of_settings:
+            given["settings"] = replace(given["settings"] or Settings(), **{name: value})
+        elif value is not None:
+            if given[moved[name]] is not None:
+                raise ValueError(f"give {moved[name]} or {name}, not both")
+            given[moved[name]] = value
+    return given
 
 
 def resumed(
@@ -184,52 +178,39 @@ def resumed(
     options: Mapping[str, Any],
 ) -> Trajectory:
     """The continuation of a trajectory, from its end."""
-    known = ("events", "t_eval", "output_step", "progress")
+    known = ("events", "t_eval", "progress")
     for name in options:
-        if name not in known:
+        if name not in (*known, "output_step"):
             raise TypeError(f"a motion goes on as it was: {name!r} cannot be changed; " + did_you_mean(name, known))
-    mech, end, settings = before.mechanism, before.end, with_floats(before.settings, duration)
-    control, wrenches = _kept("control", control, settings.control), _kept("wrenches", wrenches, settings.wrenches)
+    mech, end, setup = before.mechanism, before.end, with_floats(before.settings, duration)
+    control, wrenches = _kept("control", control, setup.control), _kept("wrenches", wrenches, setup.wrenches)
     independent = _independent_again(independent, end)
-    ctrl = _kept("ctrl", ctrl, settings.ctrl)
-    acting = resolved(mech, before.passive, *_fixed_steps(settings))
+    ctrl = _kept("ctrl", ctrl, setup.ctrl)
+    acting = resolved(mech, before.passive, *_fixed_steps(setup))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
-    settings = settings.found(time_unit=settings.time_unit or scales(mech).time_of(end.v, duration))
-    manifold = _manifold(mech.constraints.at_time(end.t), settings, end.q.shape[:-1])
-    system = _system(mech, settings, forces, manifold, independent)
+    setup = setup.found(time_unit=setup.time_unit or scales(mech).time_of(end.v, duration))
+    manifold = _manifold(mech.constraints.at_time(end.t), setup, end.q.shape[:-1])
+    system = _system(mech, setup, forces, manifold, independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
-    start = Stretch(0.0, end.t, end.x, (end.q, end.v), end.chart)
-    times = _sample_times(end.t, duration, options.get("t_eval"), options.get("output_step"))
-    return _followed(
-        system,
-        _integrator(system, settings, end),
-        start,
-        duration,
-        times,
-        Watch(_events_again(options.get("events", KEEP), settings.events)),
-        options.get("progress"),
-        settings,
-        before.passive,
-    )
+    start, t_eval = Stretch(0.0, end.t, end.x, (end.q, end.v), end.chart), {"t_eval": options.get("t_eval")}
+    if "output_step" in options:
+        t_eval = _with_former(t_eval, {"output_step": options["output_step"]})
+    times = _sample_times(end.t, duration, t_eval["t_eval"])
+    watch = Watch(_events_again(options.get("events", KEEP), setup.events))
+    course = Course(start, duration, times, watch, options.get("progress"))
+    return _followed(system, _integrator(system, setup, end), course, setup, before.passive)
 
 
 def _followed(
-    system: System,
-    integrator: Adaptive | Fixed,
-    start: Stretch,
-    duration: float,
-    times: np.ndarray | None,
-    watch: Watch,
-    progress: bool | None,
-    settings: Settings,
-    passive: Passive | None,
+    system: System, integrator: Adaptive | Fixed, course: Course, settings: Setup, passive: Passive | None
 ) -> Trajectory:
     """Run, and make a trajectory of the record."""
-    record, mech, end = Record([start]), system.mech, start.t + duration
+    start, watch = course.start, course.watch
+    record, mech = Record([start]), system.mech
     if len(watch) and start.x.ndim > 1:
         raise MechanismError("events are looked for in one motion at a time; simulate the states of a batch one by one")
-    run(system, integrator, record, end, times, watch, amount("simulate", duration, "s", progress))
+    run(system, integrator, record, course)
     samples, last, batch = record.samples, record.last, start.x.shape[:-1]
     sizes = {"q": mech.nq, "v": mech.nv, "tau": mech.nv}
     sizes |= {"ctrl": system.forces.n_ctrl, "activation": system.forces.n_activation}
@@ -292,7 +273,7 @@ def _followed(
 # -- the parts -------------------------------------------------------------------------------------------------------
 
 
-def _manifold(mech: Mechanism, settings: Settings, batch: tuple[int, ...]) -> Manifold:
+def _manifold(mech: Mechanism, settings: Setup, batch: tuple[int, ...]) -> Manifold:
     rank, energy = settings.array("rank", int, batch), settings.array("energy", float, batch)
     return Manifold(
         SingularPositions(mech, rank, settings.usual_conditioning or 1.0),
@@ -305,8 +286,8 @@ def _manifold(mech: Mechanism, settings: Settings, batch: tuple[int, ...]) -> Ma
 
 
 def _onto_manifold(
-    mech: Mechanism, settings: Settings, q: np.ndarray, v: np.ndarray, keep_energy: bool, duration: float
-) -> tuple[Settings, Manifold, tuple[np.ndarray, np.ndarray]]:
+    mech: Mechanism, settings: Setup, q: np.ndarray, v: np.ndarray, duration: float
+) -> tuple[Setup, Manifold, tuple[np.ndarray, np.ndarray]]:
     """The manifold that a motion from (q, v) stays on, noted in the settings, and the state moved onto it."""
     batch, positions = q.shape[:-1], SingularPositions.around(mech, q)
     usual = positions.usual_conditioning if mech.loops and q.size else None
@@ -318,7 +299,7 @@ def _onto_manifold(
     except constraints.AssemblyError as error:
         advice = "a motion starts with closed loops: q0 = constraints.assemble(mech, guess), or {joint: coordinates}"
         raise constraints.AssemblyError(f"{error}; {advice}", error.loop, error.residual, error.q) from None
-    if keep_energy:
+    if settings.keep_energy:
         settings = settings.found(energy=tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q))
         manifold = _manifold(mech, settings, batch)
     return settings, manifold, (q, v)
@@ -326,7 +307,7 @@ def _onto_manifold(
 
 def _system(
     mech: Mechanism,
-    settings: Settings,
+    settings: Setup,
     forces: Forces,
     manifold: Manifold,
     independent: Any,
@@ -337,7 +318,7 @@ def _system(
     return FullState(mech, forces, manifold, settings.coordinates)
 
 
-def _integrator(system: System, settings: Settings, end: End | None) -> Adaptive | Fixed:
+def _integrator(system: System, settings: Setup, end: End | None) -> Adaptive | Fixed:
     method, step = settings.method, settings.step
     if method not in ADAPTIVE:
         assert step is not None
@@ -354,13 +335,13 @@ def _check_free(keep_energy: bool, *forces: Any) -> None:
         raise ValueError(NOT_FREE)
 
 
-def _compiled_step(settings: Settings, acting: Acting) -> CompiledStep:
+def _compiled_step(settings: Setup, acting: Acting) -> CompiledStep:
     """The fixed steps of a motion, in its coordinates."""
     coordinates = settings.coordinates if settings.coordinates in VARIABLES else "joint"
     return CompiledStep(settings.method, acting, coordinates=coordinates)
 
 
-def _fixed_steps(settings: Settings) -> tuple[float | None, float | None]:
+def _fixed_steps(settings: Setup) -> tuple[float | None, float | None]:
     return fixed_steps(settings.method, settings.step, coordinates=settings.coordinates)
 
 
@@ -388,12 +369,6 @@ def _with_activation(system: System, x: np.ndarray, activation: Any) -> np.ndarr
     return x
 
 
-def _passive(passive: Any) -> Passive | None:
-    if passive is not None and not isinstance(passive, Passive):
-        raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
-    return passive
-
-
 def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) -> str:
     """What is said of a motion that ends at q where drives hold it in a singular position; empty elsewhere."""
     now = mech.constraints.at_time(t)
@@ -412,16 +387,12 @@ def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) ->
 
 
 def _initial_state(
-    mech: Mechanism,
-    q0: ByJoint | None,
-    v0: ByJoint | None,
-    method: str,
-    coordinates: str,
-    passive: Passive | None,
+    mech: Mechanism, q0: ByJoint | None, v0: ByJoint | None, setup: Setup, passive: Passive | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Initial positions and velocities with one batch shape; told are limits that they are beyond, or that ``passive``
     leaves out."""
     q, v = state_arrays(mech, state_by_joint(mech, {"q0": q0, "v0": v0}), optional=True).values()
+    method, coordinates = setup.method, setup.coordinates
     if q.ndim > 1 and coordinates == "independent":
         raise MechanismError(
             "coordinates='independent' take one state at a time: for a batch use coordinates='joint' with one of the "
@@ -442,16 +413,14 @@ def _initial_state(
     )  # as slow as drives let it be
 
 
-def _sample_times(start: float, duration: float, t_eval: Any, output_step: float | None) -> np.ndarray | None:
-    if t_eval is not None and output_step is not None:
-        raise ValueError("give t_eval or output_step, not both")
-    if output_step is not None:
-        check_positive("output_step", output_step, "number of seconds")
-        whole = math.floor(duration / output_step * (1.0 + 1e-12))
-        times = start + output_step * np.arange(whole + 1)
-        return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
+def _sample_times(start: float, duration: float, t_eval: Any) -> np.ndarray | None:
     if t_eval is None:
         return None
+    if np.ndim(t_eval) == 0:
+        check_positive("t_eval", t_eval, "number of seconds between samples, or a list of times")
+        whole = math.floor(duration / t_eval * (1.0 + 1e-12))
+        times = start + t_eval * np.arange(whole + 1)
+        return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
     times = real_numbers("t_eval", t_eval)
     if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
         raise MechanismError("t_eval must be a list of times, each later than the one before")
@@ -608,17 +577,25 @@ class Sampler:
         return Sample(t, q, v, np.array(tau), pushed, np.array(ctrl), np.array(activation))
 
 
-def run(
-    system: System,
-    integrator: Adaptive | Fixed,
-    record: Record,
-    end: float,
-    times: np.ndarray | None,
-    watch: Watch,
-    bar: Bar,
-) -> None:
-    """Go from where the record ends to ``end``, segment by segment, until something stops it."""
-    sampler, start = Sampler(system, times), record.last
+@dataclass(frozen=True)
+class Course:
+    """What a motion is followed through: where it starts, how long it takes, what is looked at on the way.
+
+    times      at which samples are taken, None for the ends of steps
+    progress   whether a bar shows how far it is
+    """
+
+    start: Stretch
+    duration: float
+    times: np.ndarray | None
+    watch: Watch
+    progress: bool | None
+
+
+def run(system: System, integrator: Adaptive | Fixed, record: Record, course: Course) -> None:
+    """Go from where the record ends to the end of the course, segment by segment, until something stops it."""
+    sampler, start, watch = Sampler(system, course.times), record.last, course.watch
+    bar, end = amount("simulate", course.duration, "s", course.progress), start.t + course.duration
     boundaries = system.forces.boundaries(start.t, end)
     headway = Headway(system, start.t, end) if isinstance(integrator, Adaptive) else None
     try:

@@ -40,8 +40,10 @@ from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, req
 FEEDBACK = ("target", "kp", "kd")
 GAIN = "gain"  # of all states at once, besides
 ACTIVATION = "activation"
+DRIVE = "drive"  # what drives ask for at the moments of a step: position, velocity, acceleration
 ACTIVE = "active"  # a schedule: 1 for constraints that hold, 0 for those that do not
-PER_STEP = ("tau", "wrenches", "target", "ctrl", ACTIVE)  # inputs of rollouts that may change from step to step
+STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
+PER_STEP = ("tau", "wrenches", "target", "ctrl", DRIVE, ACTIVE)  # inputs of rollouts that may change from step to step
 MOMENTA = "p"  # what steps in momenta hand on
 TRUSTED = "trusted"  # how far steps within constraints could be relied on
 NONE_YET = np.zeros(3)  # what ``TRUSTED`` starts with
@@ -68,7 +70,8 @@ class Step:
 
     method        its name
     acting        force elements
-    inputs        further ones: of "wrenches", "target", "kp", "kd", "gain", "ctrl", "activation", "active"
+    inputs        further ones: of "wrenches", "target", "kp", "kd", "gain", "ctrl", "activation", "drive",
+                  "active"
     coordinates   what the method is applied to beside q: "joint" (v), "momentum", "nu" or "xi"
     parameters    names of numbers of the mechanism that are inputs too
 
@@ -107,7 +110,7 @@ class Step:
     def algorithm(self, mech: Mechanism) -> Algorithm:
         """From q, v, tau, dt and ``inputs`` to the state; within constraints with how far it can be relied on."""
         plain = self.plain(mech)
-        if not self.acting.laws and not {*self.inputs} & {*FEEDBACK}:
+        if not self.acting.laws and not {*self.inputs} & {*FEEDBACK, DRIVE}:
             return plain.with_ports(*(name for name in self.inputs if name in plain.ports))
         names = (*plain.inputs, *self.inputs)
         if self.coordinates != "joint":
@@ -115,14 +118,16 @@ class Step:
 
         def step(tree: Tree, *arrays: Any, **options: Any) -> Any:
             given = dict(zip(names, arrays, strict=True))
-            if not self.acting.laws:
+            if not self.acting.laws and DRIVE not in given:
                 ports = [name for name in plain.ports if name in given]
                 state = (given["q"], given["v"], _with_feedback(tree, given), given["dt"])
                 return plain.with_ports(*ports).function(tree, *state, *(given[name] for name in ports), **options)
             start, rule = _start(tree, given), ActingStep(self.rule, self.acting)
             if not mech.loops:
                 return rule.of_tree(tree, start)
-            return rule.within(ConstrainedStep(tree, start.q, start.v, given.get(ACTIVE), **options), start)
+            drives = dict(zip(self.rule.moments, given[DRIVE], strict=True)) if DRIVE in given else None
+            constraints = ConstrainedStep(tree, start.q, start.v, given.get(ACTIVE), drives=drives, **options)
+            return rule.within(constraints, start)
 
         return self._extended(mech, names, step)
 
@@ -161,6 +166,8 @@ class Step:
         plain = self.plain(mech)
         sizes: dict[str, tuple[int, ...]] = {"target": (mech.nq,), "kp": (mech.nv,), "kd": (mech.nv,)}
         sizes[GAIN] = (mech.nv, 2 * mech.nv)
+        if DRIVE in names:
+            sizes[DRIVE] = (len(self.rule.moments), len(mech.constraints.driven), 3)
         sizes |= {"ctrl": (self.acting.n_ctrl,), ACTIVATION: (self.acting.n_activation,)}
         if self.acting.n_activation:
             sizes["state"] = (mech.nq + mech.nv + self.acting.n_activation,)
@@ -284,7 +291,7 @@ def step_of(
     mech: Mechanism, method: str | None, coordinates: str, inputs: tuple[str, ...] = (), parameters: Sequence[str] = ()
 ) -> Step:
     """The step that a caller asks for, nothing acting on it; refused where no mechanism has it, or this one."""
-    require_without_drives(mech)
+    require_mechanism(mech)
     method = default_method(mech, coordinates) if method is None else method
     check_method(method, one_of("coordinates", coordinates, ("joint", *VARIABLES)))
     if coordinates != "joint":
@@ -320,16 +327,6 @@ def _kick_bias_kernel(mech: Mechanism, dtype: str = "float64", parameters: Seque
 
 def _transports(mech: Mechanism) -> bool:
     return any(body.kind.transported for body in mech.bodies)
-
-
-def require_without_drives(mech: Mechanism) -> None:
-    """Refuse what is no mechanism, and those that follow functions of time, which are no part of a kernel."""
-    require_mechanism(mech)
-    if mech.constraints.driven:
-        raise MechanismError(
-            f"rollout: drives of mechanism {mech.name!r} follow functions of time, which kernels do not know: use "
-            "lw.simulate, or joint forces and feedback that lead it there"
-        )
 
 
 def default_method(mech: Mechanism, coordinates: str = "joint") -> str:

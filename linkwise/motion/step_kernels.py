@@ -21,9 +21,9 @@ from ..dynamics.trees import neutral
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.quaternions import with_unit_quaternions
-from .arguments import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, step_length, stride
+from .arguments import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, step_length, stride, without_time
 from .checks import check_bodies
-from .step import ACTIVATION, ACTIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, step_of
+from .step import ACTIVATION, ACTIVE, DRIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, step_of
 
 __all__ = [
     "ACTIVATION",
@@ -65,7 +65,8 @@ def step_kernel(
     forces, passive, coordinates, method   as for ``rollout``: all force elements act (``forces="all"``)
     dtype, target   as for ``compile``
 
-    Where actuators act it takes ctrl, and activation if they have states, which the result then ends with.  Of closed
+    Where actuators act it takes ctrl, and activation if they have states, which the result then ends with; where drives
+    do, what they ask for at the moments of the step (``lw.motion.drive_values``).  Of closed
     mechanisms there are three results: the state with its loops closed, its reliability, which must be above 1, and the
     number of steps to the next singular position, squared.
     """
@@ -74,12 +75,13 @@ def step_kernel(
     names, bare = tuple(inputs), step_of(mech, method, coordinates, parameters=parameters)
     for name in names:
         one_of("input of a step", name, MORE)
+    mech = without_time(mech)
     if ACTIVE in names and not mech.loops:
         raise MechanismError(f"step_kernel: mechanism {mech.name!r} has no constraints, which 'active' switches")
     acting = acting_laws(mech, passive, bare, 0.0 if dt is None else dt)
     more = ("wrenches",) * ("wrenches" in names) + FEEDBACK * bool({"feedback", GAIN} & {*names})
     more += (GAIN,) * (GAIN in names) + ("ctrl",) * bool(acting.n_ctrl) + (ACTIVATION,) * bool(acting.n_activation)
-    more += (ACTIVE,) * (ACTIVE in names)
+    more += (DRIVE,) * bool(mech.constraints.driven) + (ACTIVE,) * (ACTIVE in names)
     step = replace(bare, acting=acting, inputs=more)
     options: dict[str, Any] = {"settled": SETTLED[dtype]} if mech.loops else {}
 

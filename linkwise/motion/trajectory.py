@@ -41,7 +41,7 @@ from ..mechanism import (
 from ..trajectories import Motion, sampled
 from .events import Occurrence
 from .integrators import quintic
-from .settings import Settings
+from .settings import Setup
 from .step import fixed_steps
 from .system import Chart
 
@@ -136,7 +136,7 @@ class Trajectory(Tabular):
     evaluations: int
     stopped: str
     chart_changes: int
-    settings: Settings
+    settings: Setup
     end: End
     wrenches: Float64Array | None = None
     ctrl: Float64Array | None = None
@@ -405,8 +405,8 @@ class Trajectory(Tabular):
 
         With fixed steps the result is, bit by bit, that of one run, whatever the coordinates.  Functions (a controller,
         wrenches, independent coordinates that are no joints and no rows) and forces given row by row are no part of a
-        trajectory and must be given again.  The options are ``events``, ``t_eval`` (times go on from ``end.t``),
-        ``output_step`` and ``progress`` of ``simulate``, for the new part.
+        trajectory and must be given again.  The options are ``events`` and ``t_eval`` (times go on from ``end.t``) of
+        ``simulate``, and ``progress`` of its settings, for the new part.
         """
         from .simulation import resumed
 
@@ -646,7 +646,7 @@ def load_trajectory(path: str | Path) -> Trajectory:
         evaluations=about["evaluations"],
         stopped=about["stopped"],
         chart_changes=about["chart_changes"],
-        settings=Settings.from_data(about["settings"]),
+        settings=Setup.from_data(about["settings"]),
         end=End(
             end["t"],
             arrays["end_q"],

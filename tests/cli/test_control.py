@@ -29,7 +29,9 @@ def test_a_pole_is_balanced_by_gains_of_a_file(run):
     found = json.loads(run(*motion, "--regulator", "upright.npz"))
     mech = lw.mechanisms.cart_pole()
     regulator = lw.control.lqr(lw.linearize(mech, inputs=("rail",)))
-    expected = lw.simulate(mech, {"hinge": 0.3}, None, 8.0, regulator, rtol=1e-9, atol=1e-9)
+    expected = lw.simulate(
+        mech, {"hinge": 0.3}, None, 8.0, regulator, settings=lw.motion.Settings(rtol=1e-9, atol=1e-9)
+    )
     np.testing.assert_allclose(found["end"]["q"], expected.end.q, atol=1e-7)
     assert np.abs(found["end"]["q"]).max() < 0.01
     assert abs(json.loads(run(*motion))["end"]["q"][1]) > 1.0  # which falls without

@@ -281,7 +281,7 @@ def test_gains_of_single_joints(run, robot):
 
     def expected(kp, kd):
         control = lw.control.joint_feedback(mech, [0.0, 0.2], kp, kd, gravity=False)
-        return lw.simulate(mech, [0, 0], [0, 0], 0.5, control, output_step=0.01).end.q
+        return lw.simulate(mech, [0, 0], [0, 0], 0.5, control, t_eval=0.01).end.q
 
     aim = ("--target", "elbow=0.2")
     for options, kp, kd in (
@@ -322,7 +322,7 @@ def test_limits_can_be_stops(run, robot):
     assert through["end"]["q"][1] < -0.2 or through["end"]["q"][1] > 0.4
     assert -0.11 < stopped["end"]["q"][1] < 0.31
     stops = lw.forces.Passive.of(mech) + lw.forces.Passive.stops({"shoulder": (-3, 3), "elbow": (-0.1, 0.3)}, 2e4, 0.5)
-    expected = lw.simulate(mech, [0, 0], [0, 0], 0.5, passive=stops, output_step=0.01)
+    expected = lw.simulate(mech, [0, 0], [0, 0], 0.5, passive=stops, t_eval=0.01)
     np.testing.assert_allclose(stopped["end"]["q"], expected.end.q, rtol=1e-9)
 
 

@@ -15,7 +15,7 @@ FALL = ("simulate", "builtin:planar_arm:3", "--duration", 0.5)
 def test_the_summary_is_that_of_the_motion(run):
     document = json.loads(run(*FALL, "--q", "joint1=0.3", "--v", "joint3=-2", "--json"))
     mech = lw.mechanisms.planar_arm(3)
-    expected = lw.simulate(mech, [0.3, 0.0, 0.0], [0.0, 0.0, -2.0], 0.5, output_step=0.01)
+    expected = lw.simulate(mech, [0.3, 0.0, 0.0], [0.0, 0.0, -2.0], 0.5, t_eval=0.01)
     np.testing.assert_array_equal(document["end"]["q"], expected.end.q)
     assert document["steps"] == len(expected.step_sizes) and document["rows"] == 51
     assert document["energy"]["largest_change"] < 1e-6 and document["stopped"] == "duration"
@@ -161,7 +161,14 @@ def test_momenta_and_symplectic_methods(run):
     options = ("--q", "joint1=0.3", "--method", "stormer_verlet", "--step", 0.01)
     document = json.loads(run(*FALL, *options, "--coordinates", "momentum", "--json"))
     expected = lw.simulate(
-        lw.mechanisms.planar_arm(3), [0.3, 0, 0], None, 0.5, None, "stormer_verlet", 0.01, coordinates="momentum"
+        lw.mechanisms.planar_arm(3),
+        [0.3, 0, 0],
+        None,
+        0.5,
+        None,
+        "stormer_verlet",
+        0.01,
+        settings=lw.motion.Settings(coordinates="momentum"),
     )
     np.testing.assert_array_equal(document["end"]["q"], expected.end.q)
     assert "give coordinates='momentum' with it" in run(*FALL, *options, fails=True)

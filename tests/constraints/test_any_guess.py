@@ -93,7 +93,7 @@ def test_size_does_not_matter(name, factor):
     a = lw.forward_dynamics(mech, q, v, tau)
     found = lw.forward_dynamics(other, there, speed, factor**2 / of_v * tau)
     np.testing.assert_allclose(found / of_v, a, rtol=1e-8, atol=1e-8 * np.abs(a).max())
-    motion, same = (lw.simulate(*start, 0.1, output_step=0.1) for start in ((mech, q, v), (other, there, speed)))
+    motion, same = (lw.simulate(*start, 0.1, t_eval=0.1) for start in ((mech, q, v), (other, there, speed)))
     np.testing.assert_allclose(same.q / of_q, motion.q, atol=1e-6)
     assert lw.linearize(other, there, speed).A.shape == lw.linearize(mech, q, v).A.shape
 

@@ -10,6 +10,7 @@ import pytest
 import linkwise as lw
 from linkwise.mechanism import MechanismError
 from tests.oracle import maximal_coordinates
+from tests.simulated import simulate
 from tests.work import lines_run
 
 from .built_in import FREEDOMS, STRETCHED, SYMMETRIC, assembled, built, every_mechanism, random_state
@@ -98,7 +99,7 @@ def test_lagrange_multipliers_as_printed():
     np.testing.assert_array_equal(lw.kinematics.coordinate_rates(mech, q, v), v)
     h = 1e-3
     options = {"formulation": "lagrange", "stabilization": None, "method": "dop853", "rtol": 1e-12, "atol": 1e-12}
-    motion = lw.simulate(mech, q, v, 4 * h, tau, t_eval=h * np.arange(5), **options)
+    motion = simulate(mech, q, v, 4 * h, tau, t_eval=h * np.arange(5), **options)
     slopes = [(x[0] - 8 * x[1] + 8 * x[3] - x[4]) / (12 * h) for x in (motion.q, motion.v)]
     np.testing.assert_allclose(slopes[0], motion.v[2], atol=1e-8)
     there = lw.forward_dynamics(mech, motion.q[2], motion.v[2], tau, method="lagrange")

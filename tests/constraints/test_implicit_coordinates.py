@@ -9,6 +9,7 @@ import linkwise as lw
 from linkwise.kinematics import ChartError, implicit_coordinates, local_parametrization
 from linkwise.mechanics.scalar import atan2, cos, sin, sqrt
 from linkwise.mechanism import MechanismError
+from tests.simulated import simulate
 
 from .built_in import FREEDOMS, built, random_state
 from .test_charts import pendulum
@@ -171,7 +172,7 @@ def test_motions_in_implicit_coordinates(case):
     """Integrated in y: the motion of the other formulations, loops closed throughout, energy kept."""
     mech, q, v, chart = state_of(case)
     implicit = {"coordinates": "independent", "independent": chart.coordinates, "worst_condition": 1e9}
-    motion = lw.simulate(mech, q, 0.5 * v, 0.1, method="rk4", step=1e-3, **implicit)
+    motion = simulate(mech, q, 0.5 * v, 0.1, method="rk4", step=1e-3, **implicit)
     assert motion.chart_changes == 0
     assert motion.constraint_error.max() < 1e-11 and motion.velocity_error.max() < 1e-9
     expected = lw.simulate(mech, q, 0.5 * v, 0.1, method="rk4", step=1e-3)
@@ -185,7 +186,7 @@ def test_a_pendulum_goes_round_and_round_in_its_angle():
     q, rate = of_pendulum(-0.8), np.array([12.0])
     v = chart.velocity(q, rate)
     by_angle = {"coordinates": "independent", "independent": pendulum_angle(), "worst_condition": 50.0}
-    motion = lw.simulate(PENDULUM, q, v, 1.5, method="rk4", step=5e-3, **by_angle)
+    motion = simulate(PENDULUM, q, v, 1.5, method="rk4", step=5e-3, **by_angle)
     assert motion.chart_changes == 0
     turned = np.unwrap(np.arctan2(motion.q[:, 1], motion.q[:, 0]))
     assert turned[-1] - turned[0] > 4 * np.pi

@@ -167,7 +167,15 @@ def test_loops_that_are_pulled_closed_move_alike():
     pulled = lw.forward_dynamics(mech, mech.initial, v, tau, baumgarte=(10.0, 10.0))
     np.testing.assert_allclose(pulled, a, atol=1e-8 * np.abs(a).max())
     options = {"method": "rk4", "step": 1e-3}
-    free = lw.simulate(mech, mech.initial, v, 0.01, tau, stabilization="baumgarte", baumgarte=(10.0, 10.0), **options)
+    free = lw.simulate(
+        mech,
+        mech.initial,
+        v,
+        0.01,
+        tau,
+        settings=lw.motion.Settings(stabilization="baumgarte", baumgarte=(10.0, 10.0)),
+        **options,
+    )
     kept = lw.simulate(mech, mech.initial, v, 0.01, tau, **options)
     np.testing.assert_allclose(free.q[-1], kept.q[-1], atol=1e-8)
 

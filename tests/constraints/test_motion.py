@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 import linkwise as lw
 from linkwise.constraints.sizes import sizes
 from linkwise.mechanism import MechanismError
+from tests.simulated import simulate
 
 from .built_in import STRETCHED, SYMMETRIC, built, random_state
 
@@ -28,7 +29,7 @@ def swing(n: int, duration: float, **options):
     mech = lw.mechanisms.n_four_bar(n)
     q = np.zeros(mech.nq)
     v = -lw.constraints.null_space(mech, q, independent=("post0_joint",))[:, 0]
-    motion = lw.simulate(mech, q, v, duration, **options)
+    motion = simulate(mech, q, v, duration, **options)
     inertia, weight = (n + 1) / 3.0 + n, 9.81 * ((n + 1) / 2.0 + n)
     exact = solve_ivp(
         lambda t, x: [x[1], weight * np.sin(x[0]) / inertia],
@@ -139,7 +140,7 @@ def test_states_within_the_passage_of_a_singular_position():
 def test_a_motion_out_of_a_singular_position_keeps_its_symmetry(options):
     """The five-bar let go stretched out comes back: to 2.82 s, as printed, and to the position itself."""
     mech = lw.mechanisms.five_bar()
-    motion = lw.simulate(mech, STRETCHED, np.zeros(4), 2.9, output_step=1e-3, **options)
+    motion = simulate(mech, STRETCHED, np.zeros(4), 2.9, t_eval=1e-3, **options)
     numbers = np.where(motion.t > 1.0, condition(motion), 0.0)
     assert motion.t[np.argmax(numbers)] == pytest.approx(2.82537, abs=0.002)
     assert numbers.max() > 1e4
@@ -151,9 +152,13 @@ def test_a_motion_out_of_a_singular_position_keeps_its_symmetry(options):
 def test_a_batch_of_which_some_start_in_a_singular_position():
     mech = lw.mechanisms.five_bar()
     states = np.array([STRETCHED, lw.constraints.assemble(mech, SYMMETRIC), STRETCHED])
-    together = lw.simulate(mech, states, np.zeros(4), 0.2, method="rk4", step=1e-3, keep_energy=True)
+    together = lw.simulate(
+        mech, states, np.zeros(4), 0.2, method="rk4", step=1e-3, settings=lw.motion.Settings(keep_energy=True)
+    )
     for i, q in enumerate(states):
-        alone = lw.simulate(mech, q, np.zeros(4), 0.2, method="rk4", step=1e-3, keep_energy=True)
+        alone = lw.simulate(
+            mech, q, np.zeros(4), 0.2, method="rk4", step=1e-3, settings=lw.motion.Settings(keep_energy=True)
+        )
         np.testing.assert_allclose(together.q[:, i], alone.q, atol=1e-9)
 
 
@@ -245,13 +250,23 @@ def test_n_four_bar_for_ten_seconds(n):
 def test_bricard_for_ten_seconds():
     """One freedom though the count says none; no energy projection, so the energy is a measure of accuracy."""
     motion = lw.simulate(
-        lw.mechanisms.bricard(), np.zeros(5), np.zeros(5), 10.0, method="dop853", rtol=1e-10, atol=1e-10
+        lw.mechanisms.bricard(),
+        np.zeros(5),
+        np.zeros(5),
+        10.0,
+        method="dop853",
+        settings=lw.motion.Settings(rtol=1e-10, atol=1e-10),
     )
     assert energy_error(motion) < 1e-6
     assert motion.constraint_error.max() < 1e-11
     assert np.ptp(motion.q[:, 0]) > 3.0
     finer = lw.simulate(
-        lw.mechanisms.bricard(), np.zeros(5), np.zeros(5), 10.0, method="dop853", rtol=1e-12, atol=1e-12
+        lw.mechanisms.bricard(),
+        np.zeros(5),
+        np.zeros(5),
+        10.0,
+        method="dop853",
+        settings=lw.motion.Settings(rtol=1e-12, atol=1e-12),
     )
     np.testing.assert_allclose(motion.q[-1], finer.q[-1], atol=1e-6)
 
@@ -262,7 +277,7 @@ def test_slider_crank_against_its_one_freedom():
     mech = built("slider_crank")
     q = np.zeros(3)
     v = 20.0 * lw.constraints.null_space(mech, q, independent=("crank_joint",))[:, 0]
-    motion = lw.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(mech, q, v, 0.5, method="dop853", settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
     assert energy_error(motion) < 1e-6
 
     def kinematics(angle):  # crank angle from the x axis; everything else and its derivatives by the angle
@@ -310,7 +325,9 @@ def test_flyball_governor_against_a_fine_step():
     ends = [lw.simulate(mech, q, v, 0.5, control, method="rk4", step=step).q[-1] for step in (1e-2, 5e-3, 2.5e-3)]
     coarse, fine = np.linalg.norm(ends[0] - ends[2]), np.linalg.norm(ends[1] - ends[2])
     assert fine < 1e-6 and coarse / fine > 10.0
-    reference = lw.simulate(mech, q, v, 0.5, control, method="dop853", rtol=1e-11, atol=1e-11)
+    reference = lw.simulate(
+        mech, q, v, 0.5, control, method="dop853", settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)
+    )
     np.testing.assert_allclose(ends[2], reference.q[-1], atol=1e-7)
     assert abs(reference.q[:, mech.q_index("collar_joint")]).max() > 1e-3
 
@@ -318,7 +335,7 @@ def test_flyball_governor_against_a_fine_step():
 def test_integrators_and_stabilizations_agree():
     mech = built("five_bar")
     q, v = random_state("five_bar")
-    expected = lw.simulate(mech, q, v, 0.1, method="dop853", rtol=1e-11, atol=1e-11).q[-1]
+    expected = lw.simulate(mech, q, v, 0.1, method="dop853", settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)).q[-1]
     for options in (
         {"method": "rk45"},
         {"method": "radau", "rtol": 1e-7, "atol": 1e-7},
@@ -328,7 +345,7 @@ def test_integrators_and_stabilizations_agree():
         {"method": "rk4", "formulation": "partitioning", "step": 5e-3},
         {"method": "rk4", "keep_energy": True},
     ):
-        found = lw.simulate(mech, q, v, 0.1, **options)
+        found = simulate(mech, q, v, 0.1, **options)
         np.testing.assert_allclose(found.q[-1], expected, atol=2e-5)
         assert found.t[-1] == pytest.approx(0.1)
 
@@ -353,7 +370,7 @@ def test_requests_that_make_no_sense():
         ({"stabilization": None, "keep_energy": True}, "keep_energy needs"),
     ):
         with pytest.raises(ValueError, match=message):
-            lw.simulate(mech, SYMMETRIC, rest, 1.0, **options)
+            simulate(mech, SYMMETRIC, rest, 1.0, **options)
     with pytest.raises(MechanismError, match="one state at a time"):
         lw.simulate(mech, np.array([SYMMETRIC, STRETCHED]), rest, 1.0, method="dop853")
     with pytest.raises(MechanismError, match="q0 has shape"):
@@ -376,5 +393,5 @@ def test_mimic_joints_inside_a_loop():
     mech = builder.build("geared", (0.0, -9.81, 0.0))
     q = lw.constraints.assemble(mech, [0.5, 0.5, 2.0], hold=("crank",))
     v = 5.0 * lw.constraints.null_space(mech, q, independent=("crank",))[:, 0]
-    motion = lw.simulate(mech, q, v, 0.5, method="dop853", rtol=1e-10, atol=1e-10)
+    motion = lw.simulate(mech, q, v, 0.5, method="dop853", settings=lw.motion.Settings(rtol=1e-10, atol=1e-10))
     assert energy_error(motion) < 1e-7 and np.ptp(motion.q[:, 0]) > 1.0

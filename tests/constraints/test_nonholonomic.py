@@ -207,7 +207,7 @@ def test_rows_of_ones_own():
     with pytest.raises(lw.MechanismError, match="ratios that change"):
         lw.constraints.Coupling("c", {"x": lambda q: 1.0}, drive=lambda t: t)
     drifting = sleigh().coupling("blade", across, velocity=lambda t: 0.3 * t).build()
-    motion = lw.simulate(drifting, None, None, 1.0, output_step=0.25)
+    motion = lw.simulate(drifting, None, None, 1.0, t_eval=0.25)
     sideways = -np.sin(motion.q[:, 2]) * motion.v[:, 0] + np.cos(motion.q[:, 2]) * motion.v[:, 1]
     assert sideways == pytest.approx(0.3 * motion.t, abs=1e-12)
 
@@ -248,7 +248,7 @@ def test_questions_about_positions_are_refused():
     for ask in (
         lambda: lw.kinematics.local_parametrization(mech, np.zeros(6)),
         lambda: lw.linkages.range_of_motion(mech, "rotor"),
-        lambda: lw.simulate(mech, None, None, 1.0, coordinates="independent"),
+        lambda: lw.simulate(mech, None, None, 1.0, settings=lw.motion.Settings(coordinates="independent")),
     ):
         with pytest.raises(lw.MechanismError, match="'front' of mechanism 'snakeboard' constrains velocities alone"):
             ask()

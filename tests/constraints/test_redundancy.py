@@ -129,8 +129,8 @@ def test_motions_keep_loops_closed_and_energy(name, digits, rounded_mechanisms):
     mech, rounded = exact(name)[0], rounded_mechanisms(name, digits)
     q, v, _ = moving(name)
     duration = SHORTLY.get(name, 1.0)
-    motion = lw.simulate(rounded, constraints.assemble(rounded, q), v, duration, output_step=0.1 * duration)
-    expected = lw.simulate(mech, q, v, duration, output_step=0.1 * duration)
+    motion = lw.simulate(rounded, constraints.assemble(rounded, q), v, duration, t_eval=0.1 * duration)
+    expected = lw.simulate(mech, q, v, duration, t_eval=0.1 * duration)
     energy = lw.kinetic_energy(rounded, motion.q, motion.v) + lw.potential_energy(rounded, motion.q)
     scale = np.abs(energy).max() + lw.kinetic_energy(rounded, motion.q, motion.v).max()
     assert np.ptp(energy) < (1e-8 + 10.0 * 10.0**-digits) * scale

@@ -77,7 +77,9 @@ def test_an_ode_with_invariants():
     bias = lw.constraints.constraint_bias(MECH, Q, V)[list(PLANAR)]
     np.testing.assert_allclose(invariants[2:, :4] @ V, bias, atol=1e-8)
     np.testing.assert_allclose(invariants @ f(X), 0.0, atol=1e-8)  # along solutions h stays what it is
-    motion = lw.simulate(MECH, Q, V, 0.3, method="dop853", stabilization=None, rtol=1e-12, atol=1e-12)
+    motion = lw.simulate(
+        MECH, Q, V, 0.3, method="dop853", settings=lw.motion.Settings(stabilization=None, rtol=1e-12, atol=1e-12)
+    )
     assert max(np.abs(h(np.concatenate(state))).max() for state in zip(motion.q, motion.v, strict=True)) < 1e-9
 
 

@@ -82,5 +82,5 @@ def test_published_accelerations_and_motion():
         a = lw.forward_dynamics(MECH, q, np.zeros(7), forces(0.0, q, None), method=method)
         np.testing.assert_allclose(a[PLACES[:2]], [14222.4439199541, -10666.8329399656], rtol=1e-12)
         np.testing.assert_allclose(a[PLACES[2:]], 0.0, atol=1e-8)
-    motion = lw.simulate(MECH, q, np.zeros(7), 0.03, control=forces, rtol=1e-8, atol=1e-8)
+    motion = lw.simulate(MECH, q, np.zeros(7), 0.03, control=forces, settings=lw.motion.Settings(rtol=1e-8, atol=1e-8))
     np.testing.assert_allclose(motion.q[-1, PLACES], AFTER_30_MS, atol=1e-6)

@@ -148,7 +148,7 @@ def test_a_pole_is_balanced_at_the_least_cost():
     np.testing.assert_allclose(control.cost, expected)
     assert control.eigenvalues().real.max() < 0.0 < model.eigenvalues().real.max()
     x = 1e-4 * np.array([1.0, -2.0, 0.5, 1.0])
-    run = lw.simulate(model.mechanism, *model.joint_motion(x), 15.0, control=control, output_step=0.002)
+    run = lw.simulate(model.mechanism, *model.joint_motion(x), 15.0, control=control, t_eval=0.002)
     states = model.state_at(run.q, run.v)
     forces = np.array([control(0.0, q, v)[0] for q, v in zip(run.q, run.v, strict=True)])
     spent = np.sum(states**2 * [1.0, 2.0, 1.0, 1.0], axis=-1) + 0.1 * forces**2

@@ -71,7 +71,9 @@ def test_damped_oscillator_against_its_closed_form():
     passive = lw.forces.Passive.springs({"slide": stiffness}, {"slide": 0.3}) + lw.forces.Passive.dampers(
         {"slide": damping}
     )
-    trajectory = lw.simulate(mech, [0.8], [0.0], 3.0, passive=passive, rtol=1e-12, atol=1e-12)
+    trajectory = lw.simulate(
+        mech, [0.8], [0.0], 3.0, passive=passive, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12)
+    )
     decay = damping / (2 * mass)
     pace = np.sqrt(stiffness / mass - decay**2)
     t = trajectory.t
@@ -86,7 +88,9 @@ def test_torsion_of_a_ball_swings_like_a_rotor():
     mech = builder.joint("ball", lw.Spherical(), "ground", "body").build("ball", (0, 0, 0))
     passive = lw.forces.Passive.springs({"ball": 5.0})
     start = np.array([np.cos(0.4), 0.0, 0.0, np.sin(0.4)])
-    trajectory = lw.simulate(mech, start, np.zeros(3), 2.0, passive=passive, rtol=1e-12, atol=1e-12)
+    trajectory = lw.simulate(
+        mech, start, np.zeros(3), 2.0, passive=passive, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12)
+    )
     angle = lw.difference(mech, lw.neutral(mech), trajectory.q)[:, 2]
     np.testing.assert_allclose(angle, 0.8 * np.cos(np.sqrt(5.0 / 0.4) * trajectory.t), atol=1e-10)
 
@@ -94,7 +98,15 @@ def test_torsion_of_a_ball_swings_like_a_rotor():
 def test_dry_friction_stops_a_sliding_mass():
     """Far above the regularised speed the mass loses speed evenly, and it does not turn back."""
     passive = lw.forces.Passive.friction({"slide": 3.0}, speed=1e-4)
-    trajectory = lw.simulate(oscillator(), [0.0], [1.2], 2.0, passive=passive, method="radau", rtol=1e-8, atol=1e-8)
+    trajectory = lw.simulate(
+        oscillator(),
+        [0.0],
+        [1.2],
+        2.0,
+        passive=passive,
+        method="radau",
+        settings=lw.motion.Settings(rtol=1e-8, atol=1e-8),
+    )
     early = trajectory.t < 0.7
     np.testing.assert_allclose(trajectory.v[early, 0], 1.2 - 1.5 * trajectory.t[early], atol=1e-6)
     assert abs(trajectory.v[-1, 0]) < 1e-6 and trajectory.v.min() > -1e-6
@@ -107,7 +119,9 @@ def test_stops_bounce_and_lose_what_their_damping_says():
     mech, stiffness = oscillator(), 1e5
     for damping in (0.0, 0.8):
         passive = lw.forces.Passive.stops({"slide": (-1.0, 0.5)}, stiffness, damping)
-        trajectory = lw.simulate(mech, [0.0], [2.0], 0.5, passive=passive, rtol=1e-11, atol=1e-11, step=1e-3)
+        trajectory = lw.simulate(
+            mech, [0.0], [2.0], 0.5, passive=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11), step=1e-3
+        )
         after = -trajectory.v[-1, 0]
         assert trajectory.q.max() > 0.5 and 0.0 < after
 

@@ -84,7 +84,9 @@ def test_energy_is_conserved_on_a_loop():
     first, last = mech.link_names[0], mech.link_names[-1]
     passive = lw.forces.Passive.spring_between(first, (0.2, 0.1, 0.0), last, (0.1, 0.3, 0.0), 40.0, 0.5)
     passive += lw.forces.Passive.cylinder_between("ground", (0.0, 2.0, 0.0), first, (0.4, 0.0, 0.0), force=3.0)
-    motion = lw.simulate(mech, q, np.zeros(4), 1.0, passive=passive, rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(
+        mech, q, np.zeros(4), 1.0, passive=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)
+    )
     assert np.ptp(motion.passive_energy) > 1.0
     assert np.abs(motion.energy - motion.energy[0]).max() < 1e-8 * np.ptp(motion.passive_energy)
 
@@ -95,11 +97,23 @@ def test_inner_struts_conserve_energy_and_momentum_of_a_floating_base():
     base, tip = mech.link_names[0], mech.link_names[-1]
     ends = (base, (0.3, 0.2, 0.1), tip, (1.0, 0.0, 0.5))
     motion = lw.simulate(
-        mech, q, v, 0.5, passive=lw.forces.Passive.spring_between(*ends, 50.0, 0.2), rtol=1e-11, atol=1e-11
+        mech,
+        q,
+        v,
+        0.5,
+        passive=lw.forces.Passive.spring_between(*ends, 50.0, 0.2),
+        settings=lw.motion.Settings(rtol=1e-11, atol=1e-11),
     )
     assert np.ptp(motion.passive_energy) > 0.1
     assert np.abs(motion.energy - motion.energy[0]).max() < 1e-8 * np.abs(motion.energy).max()
-    damped = lw.simulate(mech, q, v, 0.5, passive=lw.forces.Passive.damper_between(*ends, 5.0), rtol=1e-11, atol=1e-11)
+    damped = lw.simulate(
+        mech,
+        q,
+        v,
+        0.5,
+        passive=lw.forces.Passive.damper_between(*ends, 5.0),
+        settings=lw.motion.Settings(rtol=1e-11, atol=1e-11),
+    )
     assert damped.energy[-1] < damped.energy[0] - 1e-2 and (np.diff(damped.energy) < 1e-9).all()
     for one in (motion, damped):
         momentum = lw.momentum(mech, one.q, one.v)
@@ -112,7 +126,7 @@ def test_a_cylinder_lifts_a_mass(pushed):
     builder = lw.Builder().link("mass", 0.5, (0, 0, 0), (1, 1, 1))
     mech = builder.joint("slide", lw.Prismatic((0, 0, 1)), "ground", "mass").build("lift")
     passive = lw.forces.Passive.cylinder_between("ground", (0, 0, -1), "mass", (0, 0, 0), **pushed, damping=2.0)
-    motion = lw.simulate(mech, [0.0], [0.0], 1.0, passive=passive, rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(mech, [0.0], [0.0], 1.0, passive=passive, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
     limit = (12.0 - 0.5 * 9.81) / 2.0
     np.testing.assert_allclose(motion.v[:, 0], limit * (1.0 - np.exp(-2.0 / 0.5 * motion.t)), atol=1e-9)
 
@@ -129,7 +143,14 @@ def test_linear_models_and_equilibria_of_loops():
     (pace,) = model.modes().frequencies
     start, _ = model.joint_motion(np.array([1e-5, 0.0]))
     start = lw.constraints.assemble(mech, start)
-    motion = lw.simulate(mech, start, np.zeros(mech.nv), 2.0 * np.pi / pace, passive=passive, rtol=1e-12, atol=1e-14)
+    motion = lw.simulate(
+        mech,
+        start,
+        np.zeros(mech.nv),
+        2.0 * np.pi / pace,
+        passive=passive,
+        settings=lw.motion.Settings(rtol=1e-12, atol=1e-14),
+    )
     np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=2e-9)  # back after one period, but for second order
     half = motion.at(np.pi / pace)[0]
     np.testing.assert_allclose(half - found.q, found.q - motion.q[0], atol=2e-9)
@@ -162,7 +183,14 @@ def test_springs_without_free_length_are_smooth_where_their_points_meet():
     q = lw.neutral(mech)
     np.testing.assert_array_equal(passive.forces(mech, q, np.ones(6)), np.zeros(6))
     np.testing.assert_allclose(passive.derivatives(mech, q, np.ones(6))[0][3:, 3:], -8.0 * np.eye(3), atol=1e-15)
-    motion = lw.simulate(mech, [1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], 1.0, passive=passive, rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(
+        mech,
+        [1, 0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 1, 0, 0],
+        1.0,
+        passive=passive,
+        settings=lw.motion.Settings(rtol=1e-11, atol=1e-11),
+    )
     np.testing.assert_allclose(motion.q[:, 4], 0.5 * np.sin(2.0 * motion.t), atol=1e-9)
 
 

@@ -101,7 +101,7 @@ def test_models_of_loops():
     start, speed = lw.constraints.project(mech, start, speed)
     step = 1e-3
     both = [
-        lw.simulate(mech, *state, step, ctrl=[0.4], activation=w, rtol=1e-12, atol=1e-13)
+        lw.simulate(mech, *state, step, ctrl=[0.4], activation=w, settings=lw.motion.Settings(rtol=1e-12, atol=1e-13))
         for state, w in (((start, speed), [0.1 + x[4]]), ((q, np.zeros(4)), [0.1]))
     ]
     away, own = (np.concatenate([m.q[-1], m.v[-1], m.activation[-1]]) for m in both)

@@ -213,7 +213,7 @@ def test_bars_are_shown_where_they_are_wanted(capsys, monkeypatch):
     with lw.codegen.progress():
         lw.compile("kinetic_energy", fresh)
         lw.simulate(fresh, [0.3, 0.2], [0.0, 0.0], 0.1)
-        lw.simulate(fresh, [0.3, 0.2], [0.0, 0.0], 0.1, progress=False)
+        lw.simulate(fresh, [0.3, 0.2], [0.0, 0.0], 0.1, settings=lw.motion.Settings(progress=False))
     out, bars = capsys.readouterr()
     assert out == "" and bars.count("0.100 of 0.1 s") == 1
     assert "compile kinetic_energy: machine code" in bars
@@ -226,4 +226,4 @@ def test_bars_without_tqdm_say_what_is_missing(monkeypatch):
     with pytest.raises(ImportError, match=r"pip install 'linkwise\[progress\]'"):
         lw.codegen.progress()
     with pytest.raises(ImportError, match="tqdm"):
-        lw.simulate(ARM, [0.3, 0.2], [0.0, 0.0], 0.1, progress=True)
+        lw.simulate(ARM, [0.3, 0.2], [0.0, 0.0], 0.1, settings=lw.motion.Settings(progress=True))

@@ -10,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism.scales import scales
+from tests.simulated import simulate
 from tests.units import SI, SYSTEMS, Units, lengths
 
 OTHERS = SYSTEMS[1:]
@@ -268,8 +269,8 @@ def check_motion(units: Units, mech: lw.Mechanism, seed: int, duration: float, t
     other, q2, v2, tau2 = converted(units, mech, q, v, tau)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)
-        here = lw.simulate(mech, q, v, duration, tau, **options)
-        there = lw.simulate(other, q2, v2, duration * units.time, tau2, **options)
+        here = simulate(mech, q, v, duration, tau, **options)
+        there = simulate(other, q2, v2, duration * units.time, tau2, **options)
     assert abs(len(here.t) - len(there.t)) <= (0 if len(here.t) < 500 else 2)
     assert abs(here.evaluations - there.evaluations) <= 0.01 * here.evaluations
     step = lw.difference(mech, here.q[-1], there.q[-1] / np.where(lengths(mech, "q"), units.length, 1.0))
@@ -312,8 +313,14 @@ def test_motions_of_loops_in_independent_coordinates(units):
     mech = lw.mechanisms.four_bar()
     q = lw.constraints.assemble(mech, mech.initial)
     other = units.mechanism(mech)
-    here = lw.simulate(mech, q, None, 0.2, coordinates="independent", rtol=1e-11)
-    there = lw.simulate(other, units.q(mech, q), None, 0.2 * units.time, coordinates="independent", rtol=1e-11)
+    here = lw.simulate(mech, q, None, 0.2, settings=lw.motion.Settings(coordinates="independent", rtol=1e-11))
+    there = lw.simulate(
+        other,
+        units.q(mech, q),
+        None,
+        0.2 * units.time,
+        settings=lw.motion.Settings(coordinates="independent", rtol=1e-11),
+    )
     close(here.q[-1], there.q[-1])
 
 

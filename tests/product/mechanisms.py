@@ -14,6 +14,7 @@ from ..oracle import maximal_coordinates as maximal
 from ..oracle import random_closed
 
 Z = (0.0, 0.0, 1.0)
+MOMENT = 0.1  # s, at which the driven mechanism is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +170,17 @@ def _rolling(rng: np.random.Generator) -> Case:
     return _on_constraints("rolling", mech, q, rng)
 
 
-def _driven(rng: np.random.Generator) -> Case:
-    """A five-bar with one crank on a prescribed motion, at one instant."""
+def driven_five_bar() -> lw.Mechanism:
+    """A five-bar with one crank on a prescribed motion."""
     drive = lw.constraints.Drive(lambda t: 2.0 + 0.3 * np.sin(4.0 * t))
     five_bar = lw.mechanisms.five_bar()
     crank = five_bar.joint_names[0]
-    mech = five_bar.with_loops(lw.constraints.Coupling("motor", {crank: 1.0}, drive=drive)).constraints.at_time(0.1)
+    return five_bar.with_loops(lw.constraints.Coupling("motor", {crank: 1.0}, drive=drive))
+
+
+def _driven(rng: np.random.Generator) -> Case:
+    """A driven five-bar at one instant."""
+    mech = driven_five_bar().constraints.at_time(MOMENT)
     start = np.array([2 * np.pi / 3, np.pi / 3 + np.arccos(2 / 3), 2 * np.arcsin(2 / 3), np.pi / 3 + np.arccos(2 / 3)])
     q, v = lw.constraints.project(mech, lw.constraints.assemble(mech, start), rng.normal(size=mech.nv))
     return Case("driven", mech, q, v, rng.normal(size=mech.nv))

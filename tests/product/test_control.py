@@ -45,7 +45,9 @@ def _least_that_hold(terms):
 
 
 def _symplectic(method):
-    return lambda c: lw.simulate(c.mech, c.q, c.v, 0.1, method=method, step=0.01, coordinates="momentum").q[-1]
+    return lambda c: lw.simulate(
+        c.mech, c.q, c.v, 0.1, method=method, step=0.01, settings=lw.motion.Settings(coordinates="momentum")
+    ).q[-1]
 
 
 def _fastest(case):

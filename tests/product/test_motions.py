@@ -14,19 +14,19 @@ from scipy.integrate import solve_ivp
 
 import linkwise as lw
 
-from .mechanisms import NAMES, case
+from .mechanisms import MOMENT, NAMES, case, driven_five_bar
 
 DT, STEPS = 1e-3, 6
+MOVING = driven_five_bar()
 METHODS = {
     "joint": ("rk4", "semi_implicit"),
     "momentum": ("rk4", "stormer_verlet"),
     "nu": ("rk4",),
     "xi": ("semi_implicit",),
 }
-MOVING = [name for name in NAMES if name != "driven"]
 CELLS = [
     pytest.param(name, coordinates, method, id=f"{name}-{coordinates}-{method}", marks=marks)
-    for name in MOVING
+    for name in NAMES
     for coordinates, methods in METHODS.items()
     for method in methods
     for marks in (() if coordinates == "joint" and name in ("tree", "one loop", "masked feet") else pytest.mark.slow,)
@@ -38,8 +38,17 @@ def scheduled(name: str) -> dict[str, np.ndarray]:
     return {} if active is None else {"active": active}
 
 
+def driven(name: str, method: str, dt: float = DT, steps: int = STEPS) -> dict[str, np.ndarray]:
+    """What the drives ask for, from the moment of the case on."""
+    if case(name).scleronomic:
+        return {}
+    return {"drive": lw.motion.drive_values(MOVING, dt, steps, method, start=MOMENT)}
+
+
 def rollout(name: str, coordinates: str = "joint", method: str = "rk4", **options):
     own, given = case(name), {"q0": case(name).q, "v0": case(name).v, "tau": case(name).tau, "dt": DT, "steps": STEPS}
+    if coordinates == "joint":
+        given |= driven(name, method, options.get("dt", DT), options.get("steps", STEPS))
     given |= options
     return lw.rollout(own.mech, method=method, coordinates=coordinates, **given, **scheduled(name))
 
@@ -59,9 +68,10 @@ def reference(name: str) -> tuple[np.ndarray, np.ndarray]:
     own = case(name)
     nq, tau = own.mech.nq, own.tau
 
-    def rates(_: float, x: np.ndarray) -> np.ndarray:
+    def rates(t: float, x: np.ndarray) -> np.ndarray:
         q, v = x[:nq], x[nq:]
-        a = lw.forward_dynamics(own.mech, q, v, tau, forces="all", **scheduled(name))
+        mech = own.mech if own.scleronomic else MOVING.constraints.at_time(MOMENT + t)
+        a = lw.forward_dynamics(mech, q, v, tau, forces="all", **scheduled(name))
         return np.concatenate([lw.kinematics.coordinate_rates(own.mech, q, v), a])
 
     x = solve_ivp(rates, (0.0, STEPS * DT), np.concatenate([own.q, own.v]), "DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
@@ -108,8 +118,9 @@ def test_derivatives(name, coordinates, method):
     q, v = rollout(name, coordinates, method)
     weights = rng.normal(size=(2, own.mech.nv))
     found = lw.derivatives.rollout_vjp(
-        own.mech, q, v, own.tau, DT, STEPS, tuple(weights), method, coordinates=coordinates, **scheduled(name)
-    )
+        own.mech, q, v, own.tau, DT, STEPS, tuple(weights), method, coordinates=coordinates,
+        **scheduled(name), **driven(name, method),
+    )  # fmt: skip
     force = rng.normal(size=own.mech.nv)
 
     def value(step: float, **given) -> float:
@@ -124,7 +135,9 @@ def test_derivatives(name, coordinates, method):
         expected = (value(step, **given(step)) - value(-step, **given(-step))) / (2 * step)
         assert gradient @ along == pytest.approx(expected, rel=1e-5, abs=1e-7)
     if coordinates == "joint":
-        A, B = lw.derivatives.rollout_derivatives(own.mech, q, v, own.tau, DT, method, **scheduled(name))
+        A, B = lw.derivatives.rollout_derivatives(
+            own.mech, q, v, own.tau, DT, method, **scheduled(name), **driven(name, method)
+        )
         adjoint = np.concatenate(weights)
         for k in reversed(range(STEPS)):
             np.testing.assert_allclose(adjoint @ B[k], found["tau"][k], rtol=1e-7, atol=1e-9)
@@ -154,13 +167,34 @@ def test_forms(name, coordinates, method):
     interpreted = rollout(name, coordinates, method, target="numpy")
     np.testing.assert_allclose(interpreted[0], q, atol=1e-10)
     step = lw.motion.step_kernel(own.mech, DT, method, tuple(scheduled(name)), coordinates=coordinates)
-    inputs = [q[:-1], v[:-1], own.tau, DT, *scheduled(name).values()]
+    inputs = [q[:-1], v[:-1], own.tau, DT, *driven(name, method).values(), *scheduled(name).values()]
     state = step(*inputs)
     state = state if own.tree else state[0]
     np.testing.assert_allclose(state[:, : own.mech.nq], q[1:], atol=1e-9)
 
 
-def test_prescribed_motion_is_refused():
+@pytest.mark.parametrize("method", METHODS["joint"])
+def test_derivatives_by_what_drives_ask_for(method):
+    """One sweep backwards against differences, by the values of all moments but the first, which the start keeps."""
+    own, rng, table = case("driven"), np.random.default_rng(13), driven("driven", method)["drive"]
+    q, v = rollout("driven", method=method)
+    weights, along = rng.normal(size=(2, own.mech.nv)), rng.normal(size=table.shape)
+    along[0, 0] = 0.0
+    found = lw.derivatives.rollout_vjp(
+        own.mech, q, v, own.tau, DT, STEPS, tuple(weights), method, wrt="drive", drive=table
+    )["drive"]
+
+    def value(step: float) -> float:
+        ends = rollout("driven", method=method, drive=table + step * along)
+        return lw.difference(own.mech, q[-1], ends[0][-1]) @ weights[0] + ends[1][-1] @ weights[1]
+
+    expected = (value(1e-6) - value(-1e-6)) / 2e-6
+    assert found.shape == table.shape and np.sum(found * along) == pytest.approx(expected, rel=1e-5, abs=1e-7)
+
+
+def test_drives_at_one_moment_alone_are_refused():
     own = case("driven")
-    with pytest.raises(lw.MechanismError, match="functions of time"):
+    with pytest.raises(lw.MechanismError, match="is what drives make of it at one time"):
         lw.rollout(own.mech, own.q, own.v, None, DT, STEPS)
+    with pytest.raises(lw.MechanismError, match="has no drives"):
+        lw.rollout(case("one loop").mech, case("one loop").q, None, None, DT, STEPS, drive=np.zeros((STEPS, 3, 1, 3)))

@@ -318,7 +318,9 @@ def test_motors_keep_to_effort_and_velocity_limits():
     assert lw.forces.joint_forces(mech, still, fast, ctrl=[1.0])[0] == pytest.approx(5.0)
     assert lw.forces.joint_forces(mech, still, 2.0 * fast, ctrl=[1.0])[0] == 0.0
     assert lw.forces.joint_forces(mech, still, 2.0 * fast, ctrl=[-1.0])[0] == -10.0  # it brakes
-    motion = lw.simulate(mech.with_gravity((0, 0, 0)), still, None, 20.0, ctrl=[1.0], rtol=1e-6, atol=1e-6)
+    motion = lw.simulate(
+        mech.with_gravity((0, 0, 0)), still, None, 20.0, ctrl=[1.0], settings=lw.motion.Settings(rtol=1e-6, atol=1e-6)
+    )
     assert motion.v[-1, 0] == pytest.approx(1.0, abs=1e-3) and motion.v[:, 0].max() < 1.0 + 1e-6
 
 

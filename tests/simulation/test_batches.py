@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import MechanismError
+from tests.simulated import simulate
 
 
 def on_a_line() -> lw.Mechanism:
@@ -42,10 +43,10 @@ def test_every_state_has_its_own_rank(order, stabilization):
     q, v = (x[list(order)] for x in two_states(mech))
     np.testing.assert_array_equal(lw.constraints.generic_rank(mech, q), np.array([3, 4])[list(order)])
     options = {"method": "rk4", "step": 5e-3, "stabilization": stabilization}
-    both = lw.simulate(mech, q, v, 0.1, **options)
+    both = simulate(mech, q, v, 0.1, **options)
     assert both.constraint_error.max() < 1e-6
     for i in range(2):
-        alone = lw.simulate(mech, q[i], v[i], 0.1, **options)
+        alone = simulate(mech, q[i], v[i], 0.1, **options)
         np.testing.assert_allclose(both.q[:, i], alone.q, atol=1e-9)
         np.testing.assert_allclose(both.loop_condition[:, i], alone.loop_condition, rtol=1e-6)
         np.testing.assert_allclose(both.member(i).resume(0.05).q, alone.resume(0.05).q, atol=1e-9)
@@ -59,7 +60,7 @@ def test_every_state_has_its_own_rank(order, stabilization):
     [
         (name, options)
         for name in ("double_pendulum", "four_bar", "floating")
-        for options in ({}, {"control": 1.0}, {"keep_energy": True}, {"output_step": 0.01}, {"wrenches": 1.0})
+        for options in ({}, {"control": 1.0}, {"keep_energy": True}, {"t_eval": 0.01}, {"wrenches": 1.0})
     ]
     + [(name, {"coordinates": "nu"}) for name in ("double_pendulum", "floating")],  # loops have no such coordinates
     ids=str,
@@ -73,8 +74,8 @@ def test_batches_without_states(name, options, method, shape):
     if "wrenches" in given:
         given["wrenches"] = np.ones((mech.n_links, 6))
     q, v = np.zeros((*shape, mech.nq)), np.zeros((*shape, mech.nv))
-    found = lw.simulate(mech, q, v, 0.02, method=method, step=5e-3, **given)
-    samples = 3 if "output_step" in given else 5
+    found = simulate(mech, q, v, 0.02, method=method, step=5e-3, **given)
+    samples = 3 if "t_eval" in given else 5
     assert found.q.shape == (samples, *shape, mech.nq) and found.v.shape == (samples, *shape, mech.nv)
     assert found.a.shape == found.tau.shape == found.v.shape
     assert found.energy.shape == found.loop_condition.shape == found.constraint_error.shape == (samples, *shape)
@@ -90,4 +91,4 @@ def test_batches_with_adaptive_methods_are_told_what_works():
     assert "coordinates" not in str(refused.value)
     assert lw.simulate(mech, states, states, 0.01, method="rk4").q.shape[1:] == (3, 2)
     with pytest.raises(MechanismError, match="use coordinates='joint' with one of the methods rk4"):
-        lw.simulate(mech, states, states, 0.01, method="rk4", coordinates="independent")
+        lw.simulate(mech, states, states, 0.01, method="rk4", settings=lw.motion.Settings(coordinates="independent"))

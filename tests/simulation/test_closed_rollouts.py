@@ -17,6 +17,7 @@ from linkwise.motion import constrained, passages
 from linkwise.motion import step as motion_step
 from tests.constraints.built_in import STRETCHED, SYMMETRIC, built, random_state
 from tests.oracle.random_closed import case
+from tests.simulated import simulate
 
 DT, STEPS = 1e-3, 20
 
@@ -68,8 +69,16 @@ def by_decompositions(monkeypatch):
     monkeypatch.setattr(assembly, "projected_by_elimination", lambda *given: None)
 
     def follow(mech, q, v, tau, method="rk4", step=DT, **options):
-        return lw.simulate(
-            mech, q, v, step * len(tau), control=tau, method=method, step=step, formulation="svd", **options
+        return simulate(
+            mech,
+            q,
+            v,
+            step * len(tau),
+            control=tau,
+            method=method,
+            step=step,
+            settings=lw.motion.Settings(formulation="svd"),
+            **options,
         )
 
     return follow
@@ -307,13 +316,13 @@ def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     for module in (motion_step, constrained, passages):
         monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
     made = []
-    plain = constrained.decomposed_step
+    plain = passages.Followed._reached
 
-    def counted(*given, **more):
-        made.append(len(given[2]))
-        return plain(*given, **more)
+    def counted(self, which, *given):
+        made.append(len(which))
+        return plain(self, which, *given)
 
-    monkeypatch.setattr(constrained, "decomposed_step", counted)
+    monkeypatch.setattr(passages.Followed, "_reached", counted)
     mech = lw.mechanisms.five_bar()  # with no compiled code yet
     found = lw.rollout(mech, q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     assert sum(made) == 3 * STEPS
@@ -360,7 +369,7 @@ def test_elements_and_wrenches_act_along_arcs():
     with warnings.catch_warnings():
         warnings.simplefilter("error", lw.MechanismWarning)
         found = lw.rollout(mech, q, v, None, DT, 500, return_activation=True, **options)
-        expected = lw.simulate(mech, q, v, 500 * DT, method="rk4", step=DT, **options)
+        expected = simulate(mech, q, v, 500 * DT, method="rk4", step=DT, **options)
     assert found[0][-1, 0] > 1.7  # beyond the singular position
     same(found[:2], (expected.q, expected.v), 1e-6)
     assert found[2].shape == (501, 1)
@@ -379,7 +388,14 @@ def test_long_steps_are_divided_near_singular_positions(quiet):
     """Motions of several radians per step, in which little is far from one."""
     mech, q, v, _ = states("five_bar")
     found = lw.rollout(mech, q, 30.0 * v, None, np.array([1e-5, 0.05, 1e-5]), 20)
-    exact = lw.simulate(mech, q[1], 30.0 * v[1], 1.0, t_eval=np.linspace(0.0, 1.0, 21), rtol=1e-10, atol=1e-10)
+    exact = lw.simulate(
+        mech,
+        q[1],
+        30.0 * v[1],
+        1.0,
+        t_eval=np.linspace(0.0, 1.0, 21),
+        settings=lw.motion.Settings(rtol=1e-10, atol=1e-10),
+    )
     np.testing.assert_allclose(found[0][1], exact.q, atol=1e-5)
     assert np.abs(lw.constraints.position_error(mech, found[0])).max() < 1e-12
     kept = lw.rollout(mech, q[1], 30.0 * v[1], None, 0.05, 20, every=4)
@@ -404,9 +420,9 @@ def test_many_motions_beside_and_through_singular_positions(monkeypatch):
     v = np.random.default_rng(3).normal(size=(40, 2)) @ basis.T * 2.0
     v[0] = 0.0  # the symmetric motion goes through, at 0.65 s
     counted = []
-    plain = constrained.Followed._step
+    plain = passages.Followed._step
     monkeypatch.setattr(
-        constrained.Followed,
+        passages.Followed,
         "_step",
         lambda self, which, *given: counted.append(which) or plain(self, which, *given),
     )

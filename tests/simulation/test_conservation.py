@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.special import ellipj
 
 import linkwise as lw
+from tests.simulated import simulate
 
 LONG = pytest.param(100.0, marks=pytest.mark.slow)
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
@@ -20,7 +21,7 @@ def energy_error(trajectory: lw.Trajectory) -> float:
 
 @pytest.mark.parametrize("duration", [5.0, LONG])
 def test_double_pendulum(duration):
-    trajectory = lw.simulate(lw.mechanisms.double_pendulum(), [2.0, 1.0], [0.0, 0.0], duration, **TIGHT)
+    trajectory = simulate(lw.mechanisms.double_pendulum(), [2.0, 1.0], [0.0, 0.0], duration, **TIGHT)
     assert energy_error(trajectory) < 1e-9
     assert np.ptp(trajectory.q[:, 0]) > 3.0
 
@@ -29,7 +30,7 @@ def test_double_pendulum(duration):
 def test_chain_of_ten(duration):
     rng = np.random.default_rng(1)
     chain = lw.mechanisms.chain(10)
-    trajectory = lw.simulate(chain, 0.3 * rng.normal(size=10), rng.normal(size=10), duration, **TIGHT)
+    trajectory = simulate(chain, 0.3 * rng.normal(size=10), rng.normal(size=10), duration, **TIGHT)
     assert energy_error(trajectory) < 1e-9
     assert np.abs(trajectory.v).max() > 5.0
 
@@ -39,7 +40,7 @@ def test_stanford_arm_with_a_spring_that_holds_its_slide(duration):
     arm = lw.mechanisms.stanford_arm()
     slide = arm.joint_names[2]
     spring = lw.forces.Passive.springs({slide: 300.0}, {slide: 0.2})
-    trajectory = lw.simulate(arm, [0.3, -0.5, 0.2, 0.4, 0.6, -0.3], np.zeros(6), duration, passive=spring, **TIGHT)
+    trajectory = simulate(arm, [0.3, -0.5, 0.2, 0.4, 0.6, -0.3], np.zeros(6), duration, passive=spring, **TIGHT)
     assert energy_error(trajectory) < 1e-9
     assert np.ptp(trajectory.passive_energy) > 0.1 and np.ptp(trajectory.potential_energy) > 1.0
 
@@ -47,7 +48,7 @@ def test_stanford_arm_with_a_spring_that_holds_its_slide(duration):
 def test_stanford_arm_let_go():
     """Its slide falls for kilometres in 100 s; the energy is kept to its initial value all the same."""
     arm = lw.mechanisms.stanford_arm()
-    trajectory = lw.simulate(arm, [0.1, 1.2, 0.4, 0.3, 0.5, 0.2], np.zeros(6), 100.0, **TIGHT)
+    trajectory = simulate(arm, [0.1, 1.2, 0.4, 0.3, 0.5, 0.2], np.zeros(6), 100.0, **TIGHT)
     energy = trajectory.energy
     assert np.abs(energy - energy[0]).max() < 1e-9 * abs(energy[0])
     assert np.abs(trajectory.q[:, 2]).max() > 1e3
@@ -57,7 +58,9 @@ def test_stanford_arm_let_go():
 def test_momentum_and_quaternions_of_a_floating_tree(method):
     tree = lw.mechanisms.random_tree(5, 3, floating_base=True).with_gravity((0.0, 0.0, 0.0))
     q, v = lw.random_state(tree, np.random.default_rng(0))
-    trajectory = lw.simulate(tree, q, v, 0.3, method=method, rtol=1e-9, atol=1e-9, step=2e-3)
+    trajectory = lw.simulate(
+        tree, q, v, 0.3, method=method, settings=lw.motion.Settings(rtol=1e-9, atol=1e-9), step=2e-3
+    )
     momentum = lw.momentum(tree, trajectory.q, trajectory.v)
     assert np.abs(momentum - momentum[0]).max() < 1e-5 * np.abs(momentum).max()
     for body in tree.bodies:
@@ -131,7 +134,9 @@ def test_tumbling_body_against_elliptic_functions(kind, duration):
     v = np.zeros(mech.nv)
     v[:3] = exact.start
     times = np.linspace(0.0, duration, 41)
-    trajectory = lw.simulate(mech, lw.neutral(mech), v, duration, t_eval=times, rtol=1e-13, atol=1e-13)
+    trajectory = lw.simulate(
+        mech, lw.neutral(mech), v, duration, t_eval=times, settings=lw.motion.Settings(rtol=1e-13, atol=1e-13)
+    )
     np.testing.assert_allclose(trajectory.v[:, :3], exact.omega(times).T, atol=1e-10 * duration)
     momentum = lw.momentum(mech, trajectory.q, trajectory.v)
     np.testing.assert_allclose(momentum, momentum[:1] * np.ones((41, 1)), atol=1e-9)

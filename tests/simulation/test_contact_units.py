@@ -80,7 +80,11 @@ def test_simulations_are_the_same_in_all_units(units):
     for one in (SYSTEMS[0], units):
         scale = min(one.length, one.length / one.time, 1.0, 1.0 / one.time)  # of the smallest coordinate
         motion = lw.simulate(
-            grounded(mech, one, height), one.q(mech, q), one.v(mech, v), 0.1 * one.time, rtol=1e-10, atol=1e-12 * scale
+            grounded(mech, one, height),
+            one.q(mech, q),
+            one.v(mech, v),
+            0.1 * one.time,
+            settings=lw.motion.Settings(rtol=1e-10, atol=1e-12 * scale),
         )
         ends.append(motion.q[-1] / one.q(mech, np.ones(7)))
     np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-9)

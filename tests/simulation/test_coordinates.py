@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import MechanismError
+from tests.simulated import simulate
 
 TREES = {
     "stanford_arm": lambda: lw.mechanisms.stanford_arm(),
@@ -22,8 +23,8 @@ def test_total_rates_give_the_same_trajectory(name, coordinates):
     q, v = lw.random_state(mech, np.random.default_rng(5))
     times = np.linspace(0.0, 0.5, 6)
     tight = {"t_eval": times, "rtol": 1e-11, "atol": 1e-11}
-    expected = lw.simulate(mech, q, 0.5 * v, 0.5, **tight)
-    found = lw.simulate(mech, q, 0.5 * v, 0.5, coordinates=coordinates, **tight)
+    expected = simulate(mech, q, 0.5 * v, 0.5, **tight)
+    found = simulate(mech, q, 0.5 * v, 0.5, settings=lw.motion.Settings(coordinates=coordinates), **tight)
     for name in ("q", "v", "a"):
         scale = np.abs(getattr(expected, name)).max()
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=2e-8 * scale)
@@ -41,7 +42,16 @@ def test_total_rates_under_a_controller_and_springs(method):
         return np.cos(5.0 * t) - 0.3 * v
 
     ends = [
-        lw.simulate(mech, q, v, 0.2, control, method=method, coordinates=c, passive=passive, rtol=1e-8, atol=1e-8)
+        lw.simulate(
+            mech,
+            q,
+            v,
+            0.2,
+            control,
+            method=method,
+            settings=lw.motion.Settings(coordinates=c, rtol=1e-8, atol=1e-8),
+            passive=passive,
+        )
         for c in ("joint", "nu", "xi")
     ]
     for other in ends[1:]:
@@ -55,8 +65,10 @@ def test_independent_coordinates_of_a_four_bar(method):
     q = np.zeros(3)
     v = 5.0 * lw.constraints.null_space(mech, q, independent=("crank_joint",))[:, 0]
     options = {"t_eval": np.linspace(0.0, 0.3, 5), "method": method, "step": 5e-3, "rtol": 1e-8, "atol": 1e-8}
-    expected = lw.simulate(mech, q, v, 0.3, **options)
-    found = lw.simulate(mech, q, v, 0.3, coordinates="independent", independent=("crank_joint",), **options)
+    expected = simulate(mech, q, v, 0.3, **options)
+    found = simulate(
+        mech, q, v, 0.3, settings=lw.motion.Settings(coordinates="independent", independent=("crank_joint",)), **options
+    )
     np.testing.assert_allclose(found.q, expected.q, atol=1e-5)
     np.testing.assert_allclose(found.v, expected.v, atol=1e-4)
     assert found.constraint_error.max() < 1e-11 and found.velocity_error.max() < 1e-9
@@ -70,13 +82,27 @@ def test_coordinates_that_do_not_fit():
     with pytest.raises(MechanismError, match="has loops, and compiled steps in these coordinates do not keep them"):
         lw.rollout(four_bar, np.zeros(3), np.zeros(3), None, 1e-3, 10, coordinates="nu")
     with pytest.raises(ValueError, match="did you mean 'joint'"):
-        lw.simulate(arm, np.zeros(2), np.zeros(2), 1.0, coordinates="joints")
+        lw.simulate(arm, np.zeros(2), np.zeros(2), 1.0, settings=lw.motion.Settings(coordinates="joints"))
     with pytest.raises(ValueError, match="needs coordinates='independent'"):
-        lw.simulate(four_bar, np.zeros(3), np.zeros(3), 1.0, independent=("crank_joint",))
+        lw.simulate(four_bar, np.zeros(3), np.zeros(3), 1.0, settings=lw.motion.Settings(independent=("crank_joint",)))
     with pytest.raises(ValueError, match="projection would falsify"):
-        lw.simulate(four_bar, np.zeros(3), np.zeros(3), 1.0, coordinates="independent", method="bdf")
+        lw.simulate(
+            four_bar,
+            np.zeros(3),
+            np.zeros(3),
+            1.0,
+            settings=lw.motion.Settings(coordinates="independent"),
+            method="bdf",
+        )
     with pytest.raises(MechanismError, match="one state at a time"):
-        lw.simulate(four_bar, np.zeros((2, 3)), np.zeros(3), 1.0, coordinates="independent", method="rk4")
+        lw.simulate(
+            four_bar,
+            np.zeros((2, 3)),
+            np.zeros(3),
+            1.0,
+            settings=lw.motion.Settings(coordinates="independent"),
+            method="rk4",
+        )
 
 
 @pytest.mark.parametrize("method", ["dop853", "rk45", "radau", "rk4"])
@@ -84,7 +110,15 @@ def test_independent_coordinates_of_what_turns_freely(method):
     """A ball that spins at 20 rad/s turns through all that one chart has again and again."""
     builder = lw.Builder().link("ball", 1.0, (0, 0, 0), (1, 1, 1))
     mech = builder.joint("ball", lw.Spherical(), "ground", "ball").build("ball", (0, 0, 0))
-    turned = lw.simulate(mech, [1.0, 0, 0, 0], [0, 0, 20.0], 1.0, coordinates="independent", method=method, step=0.05)
+    turned = lw.simulate(
+        mech,
+        [1.0, 0, 0, 0],
+        [0, 0, 20.0],
+        1.0,
+        settings=lw.motion.Settings(coordinates="independent"),
+        method=method,
+        step=0.05,
+    )
     assert turned.chart_changes > 5
     half = 10.0 * turned.t
     expected = np.stack([np.cos(half), 0.0 * half, 0.0 * half, np.sin(half)], axis=-1)
@@ -96,7 +130,9 @@ def test_steps_that_would_leave_the_chart_are_made_shorter(method):
     """Coordinates that change evenly allow steps as long as the duration, but for the end of the chart."""
     builder = lw.Builder().link("ball", 1.0, (0, 0, 0), (1, 1, 1))
     mech = builder.joint("ball", lw.Spherical(), "ground", "ball").build("ball", (0, 0, 0))
-    turned = lw.simulate(mech, [1.0, 0, 0, 0], [0, 0, 1.0], 10.0, coordinates="independent", method=method)
+    turned = lw.simulate(
+        mech, [1.0, 0, 0, 0], [0, 0, 1.0], 10.0, settings=lw.motion.Settings(coordinates="independent"), method=method
+    )
     assert np.abs(lw.difference(mech, turned.q[-1], [np.cos(5.0), 0, 0, np.sin(5.0)])).max() < 1e-12
     assert turned.step_sizes.max() > 0.5
 
@@ -114,8 +150,8 @@ def test_a_closed_mechanism_that_turns_over():
     q = lw.constraints.assemble(mech, [1, 0, 0, 0, 0, 0, 0, 1.0, -0.8, 1.2], hold=("free", "a"))
     null = lw.constraints.null_space(mech, q)
     v = 2.0 * null @ np.random.default_rng(0).normal(size=null.shape[1])
-    expected = lw.simulate(mech, q, v, 2.0, rtol=1e-11, atol=1e-11)
-    found = lw.simulate(mech, q, v, 2.0, coordinates="independent", rtol=1e-7, atol=1e-7)
+    expected = lw.simulate(mech, q, v, 2.0, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
+    found = lw.simulate(mech, q, v, 2.0, settings=lw.motion.Settings(coordinates="independent", rtol=1e-7, atol=1e-7))
     assert found.chart_changes > 0 and found.constraint_error.max() < 1e-11
     momentum = lw.momentum(mech, found.q, found.v)
     assert np.ptp(momentum, axis=0).max() < 1e-5

@@ -39,7 +39,7 @@ def mech():
 def test_shaken_pendulum(mech):
     assert "1 drive" in repr(mech) and mech.constraints.driven == ("shaker",)
     times = np.linspace(0.0, 5.0, 21)
-    motion = lw.simulate(mech, None, None, 5.0, rtol=1e-10, atol=1e-10, t_eval=times)
+    motion = lw.simulate(mech, None, None, 5.0, settings=lw.motion.Settings(rtol=1e-10, atol=1e-10), t_eval=times)
     expected = rolling.integrated(pendulum_rates, [0.0, 0.0], times)
     assert np.abs(np.stack([motion.q[:, 1], motion.v[:, 1]], axis=-1) - expected).max() < 1e-8
     assert motion.q[:, 0] == pytest.approx(0.2 * np.sin(3.0 * times), abs=1e-14)
@@ -57,14 +57,14 @@ def test_shaken_pendulum(mech):
     dragged = moved[0] * motion.a[:, 1] - moved[1] * motion.v[:, 1] ** 2
     assert motion.drive_forces["shaker"] == pytest.approx(mass * motion.a[:, 0] - dragged, abs=1e-9)
     assert list(motion.reactions) == ["slide", "pin"]
-    again = lw.simulate(mech, None, None, 2.0, rtol=1e-10, atol=1e-10).resume(3.0)
+    again = lw.simulate(mech, None, None, 2.0, settings=lw.motion.Settings(rtol=1e-10, atol=1e-10)).resume(3.0)
     assert again.q[-1] == pytest.approx(motion.q[-1], abs=1e-8)
 
 
 @pytest.mark.slow
 def test_work_of_drives_and_other_methods(mech):
     """What the drive does is the change of energy, by Simpson's rule."""
-    fine = lw.simulate(mech, None, None, 1.0, rtol=1e-11, atol=1e-11, output_step=1e-2)
+    fine = lw.simulate(mech, None, None, 1.0, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11), t_eval=1e-2)
     weights = np.where(np.arange(101) % 2, 4.0, 2.0)
     weights[[0, -1]] = 1.0
     forces = [
@@ -74,7 +74,9 @@ def test_work_of_drives_and_other_methods(mech):
     assert weights @ forces / 300.0 == pytest.approx(fine.energy[-1] - fine.energy[0], abs=1e-6)
     fixed = lw.simulate(mech, None, None, 1.0, method="rk4", step=1e-3)
     assert fixed.q[-1] == pytest.approx(fine.q[-1], abs=1e-9)
-    pulled = lw.simulate(mech, None, None, 0.2, stabilization="baumgarte", rtol=1e-9, atol=1e-9)
+    pulled = lw.simulate(
+        mech, None, None, 0.2, settings=lw.motion.Settings(stabilization="baumgarte", rtol=1e-9, atol=1e-9)
+    )
     assert pulled.q[-1] == pytest.approx(fine.q[20], abs=1e-7)
 
 
@@ -118,7 +120,9 @@ def test_driven_length():
     builder = lw.Builder().link("bob", 2.0, inertia=(1e-9, 1e-9, 1e-9)).joint("base", lw.Planar(), "ground", "bob")
     builder.distance("string", "ground", (0.0, 0.0, 0.0), "bob", (0.0, 0.0, 0.0), lambda t: 1.0 - 0.25 * t)
     mech = builder.build("pulled", gravity=(0.0, 0.0, 0.0))
-    motion = lw.simulate(mech, [1.0, 0.0, 0.0], [-0.25, 2.0, 0.0], 2.0, rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(
+        mech, [1.0, 0.0, 0.0], [-0.25, 2.0, 0.0], 2.0, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)
+    )
     x, y, _ = motion.q.T
     assert np.hypot(x, y) == pytest.approx(1.0 - 0.25 * motion.t, abs=1e-12)
     assert x * motion.v[:, 1] - y * motion.v[:, 0] == pytest.approx(2.0, abs=1e-8)
@@ -139,7 +143,7 @@ def test_snakeboard_moves_by_its_gait():
     ]
     mech = board.with_loops(*drives)
     assert lw.constraints.degrees_of_freedom(mech.constraints.at_time(0.0), np.zeros(6)) == 1
-    motion = lw.simulate(mech, None, None, 4.0 * np.pi, rtol=1e-10, atol=1e-10, output_step=0.1)
+    motion = lw.simulate(mech, None, None, 4.0 * np.pi, settings=lw.motion.Settings(rtol=1e-10, atol=1e-10), t_eval=0.1)
     assert motion.q[:, 3:] == pytest.approx(np.outer(np.sin(motion.t), [a for a, _ in gait.values()]), abs=1e-12)
     assert np.abs(motion.q[-1, :2]).max() > 0.05  # where two periods have led
     for k in range(0, len(motion.t), 40):
@@ -189,7 +193,12 @@ def test_given_derivatives_and_what_can_be_kept():
         ),
         (lambda: lw.constraints.Coupling("a", {"b": 1.0}, drive=3.0), "a drive is a function of time"),
         (lambda: lw.Builder().distance("d", "a", (0, 0, 0), "b", (0, 0, 0), 0.0), "Spherical"),
-        (lambda: lw.simulate(shaken(lambda t: t), None, None, 1.0, coordinates="independent"), "coordinates='joint'"),
+        (
+            lambda: lw.simulate(
+                shaken(lambda t: t), None, None, 1.0, settings=lw.motion.Settings(coordinates="independent")
+            ),
+            "coordinates='joint'",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(make, said):

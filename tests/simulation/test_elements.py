@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.simulated import simulate
 
 STEPS, DT = 40, 5e-3
 
@@ -34,16 +35,18 @@ def test_simulations_and_rollouts_are_the_same(method):
     ctrl = np.random.default_rng(0).normal(size=(STEPS, 3))
     q, v, w = lw.rollout(ARM, START, SPEED, None, DT, STEPS, method, ctrl=ctrl, activation=W, return_activation=True)
     options = {"method": method, "step": DT, "ctrl": ctrl, "activation": W}
-    motion = lw.simulate(ARM, START, SPEED, STEPS * DT, **options)
+    motion = simulate(ARM, START, SPEED, STEPS * DT, **options)
     for found, expected in ((motion.q, q), (motion.v, v), (motion.activation, w)):
         np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_array_equal(motion.ctrl[1:], ctrl)  # of the step that ends there
-    held = lw.simulate(ARM, START, SPEED, STEPS * DT, np.zeros((STEPS, 3)), **options)
+    held = simulate(ARM, START, SPEED, STEPS * DT, np.zeros((STEPS, 3)), **options)
     np.testing.assert_allclose(held.q, q, atol=1e-12)
 
 
 def test_limits_hold_and_filters_follow_their_closed_form():
-    motion = lw.simulate(ARM, START, SPEED, 2.0, ctrl=[1.0, 0.5, 0.3], activation=W, rtol=1e-10, atol=1e-10)
+    motion = lw.simulate(
+        ARM, START, SPEED, 2.0, ctrl=[1.0, 0.5, 0.3], activation=W, settings=lw.motion.Settings(rtol=1e-10, atol=1e-10)
+    )
     assert 0.4 < motion.q[:, 1].max() < 0.4 + 0.1
     np.testing.assert_allclose(motion.activation[:, 0], 0.5 - 0.4 * np.exp(-motion.t / 0.2), atol=1e-8)
     np.testing.assert_allclose(motion.activation[:, 1], np.minimum(0.1, -0.05 + 0.3 * motion.t), atol=1e-8)
@@ -60,15 +63,24 @@ def test_functions_as_control_inputs(method):
     def feedback(t, q, v):
         return [3.0 * (0.4 - 2.0 * q[1]) - 0.5 * 2.0 * v[1]]
 
-    found = lw.simulate(motor, [0.1, 0.2], None, 0.5, ctrl=feedback, **options)
-    expected = lw.simulate(servo, [0.1, 0.2], None, 0.5, ctrl=[0.4], **options)
+    found = simulate(motor, [0.1, 0.2], None, 0.5, ctrl=feedback, **options)
+    expected = simulate(servo, [0.1, 0.2], None, 0.5, ctrl=[0.4], **options)
     np.testing.assert_allclose(found.q[-1], expected.q[-1], atol=1e-7)
     np.testing.assert_allclose(found.ctrl[-1], feedback(0.5, found.q[-1], found.v[-1]))
 
 
 def test_the_jacobian_of_implicit_methods_knows_activations():
     explicit, implicit = (
-        lw.simulate(ARM, START, SPEED, 0.3, ctrl=[0.4, 0.5, 0.3], activation=W, method=method, rtol=1e-9, atol=1e-9)
+        lw.simulate(
+            ARM,
+            START,
+            SPEED,
+            0.3,
+            ctrl=[0.4, 0.5, 0.3],
+            activation=W,
+            method=method,
+            settings=lw.motion.Settings(rtol=1e-9, atol=1e-9),
+        )
         for method in ("dop853", "radau")
     )
     np.testing.assert_allclose(implicit.q[-1], explicit.q[-1], atol=1e-6)
@@ -78,14 +90,14 @@ def test_the_jacobian_of_implicit_methods_knows_activations():
 def test_batches_files_and_going_on(tmp_path):
     options = {"method": "rk4", "step": DT, "ctrl": [0.4, 0.5, 0.3]}
     starts = START + 0.1 * np.random.default_rng(1).normal(size=(2, 3))
-    both = lw.simulate(ARM, starts, np.stack([SPEED, -SPEED]), 0.2, **options)
-    alone = lw.simulate(ARM, starts[1], -SPEED, 0.2, **options)
+    both = simulate(ARM, starts, np.stack([SPEED, -SPEED]), 0.2, **options)
+    alone = simulate(ARM, starts[1], -SPEED, 0.2, **options)
     np.testing.assert_allclose(both.member(1).activation, alone.activation, atol=1e-13)
     np.testing.assert_allclose(both.member(1).q, alone.q, atol=1e-12)
     alone.save(tmp_path / "motion.npz")
     again = lw.files.load_trajectory(tmp_path / "motion.npz")
     assert again.mechanism == ARM and again.passive is None
-    whole = lw.simulate(ARM, starts[1], -SPEED, 0.4, **options)
+    whole = simulate(ARM, starts[1], -SPEED, 0.4, **options)
     for motion in (alone.resume(0.2), again.resume(0.2)):
         np.testing.assert_array_equal(motion.q, whole.q)
         np.testing.assert_array_equal(motion.activation, whole.activation)
@@ -133,7 +145,7 @@ def test_variants_share_the_code_of_rollouts():
         (lambda: lw.simulate(ARM, None, None, 0.1, ctrl=[1.0]), r"ctrl has shape \(1,\); expected \(3,\)"),
         (lambda: lw.simulate(ARM, None, None, 0.1, ctrl=lambda t, q, v: [1.0]), "one number per actuator"),
         (
-            lambda: lw.simulate(ARM, None, None, 0.1, coordinates="independent"),
+            lambda: lw.simulate(ARM, None, None, 0.1, settings=lw.motion.Settings(coordinates="independent")),
             "some of its actuators have states of their own",
         ),
         (lambda: lw.simulate(ARM, None, None, 0.1, activation=[1.0]), "activation must be 2 finite numbers"),

@@ -8,6 +8,7 @@ from scipy.special import ellipk
 
 import linkwise as lw
 from linkwise.mechanism import MechanismError
+from tests.simulated import simulate
 
 ADAPTIVE = ("dop853", "rk45", "radau", "bdf", "lsoda")
 
@@ -30,7 +31,16 @@ def test_a_falling_mass_reaches_the_ground(method):
     mech, q, v = falling(2.0)
     ground = lw.motion.joint_passes(mech, "height", 0.0, terminal=True)
     top = lw.motion.velocity_zero(mech, "height")
-    trajectory = lw.simulate(mech, q, v, 10.0, method=method, events=[ground, top], step=0.05, rtol=1e-10, atol=1e-10)
+    trajectory = lw.simulate(
+        mech,
+        q,
+        v,
+        10.0,
+        method=method,
+        events=[ground, top],
+        step=0.05,
+        settings=lw.motion.Settings(rtol=1e-10, atol=1e-10),
+    )
     landing = (2.0 + np.sqrt(4.0 + 2 * 9.81 * 5.0)) / 9.81
     assert [event.name for event in trajectory.events] == ["height turns back", "height passes 0"]
     assert trajectory.events[0].t == pytest.approx(2.0 / 9.81, abs=1e-8)
@@ -49,8 +59,7 @@ def test_periods_of_a_pendulum_against_the_elliptic_integral():
         [0.0],
         20.0,
         events=[lw.motion.joint_passes(mech, "hinge", 0.0, direction=-1)],
-        rtol=1e-12,
-        atol=1e-12,
+        settings=lw.motion.Settings(rtol=1e-12, atol=1e-12),
     )
     period = 4.0 / np.sqrt(9.81) * ellipk(np.sin(1.0) ** 2)
     times = np.array([event.t for event in trajectory.events])
@@ -76,11 +85,11 @@ def test_a_motion_stopped_by_an_event_goes_on_from_there(method):
     mech = pendulum()
     event = lw.motion.joint_passes(mech, "hinge", 0.5, terminal=True)
     options = {"method": method, "step": 0.01}
-    first = lw.simulate(mech, [1.0], [0.0], 10.0, events=[event], **options)
+    first = simulate(mech, [1.0], [0.0], 10.0, events=[event], **options)
     second = first.resume(10.0, events=[event])
     assert second.events[0].t == first.end.t < second.events[1].t
     assert second.events[1].v[0] > 0.0  # the next time it comes back from the other side
-    through = lw.simulate(mech, [1.0], [0.0], second.end.t, **options)
+    through = simulate(mech, [1.0], [0.0], second.end.t, **options)
     np.testing.assert_allclose(second.q[-1], through.q[-1], atol=1e-6)
 
 
@@ -91,7 +100,9 @@ def test_any_function_and_several_events_in_one_step():
     def half_a_second(t, q, v):
         return t - 0.5
 
-    trajectory = lw.simulate(mech, q, v, 1.0, events=[*heights, half_a_second], rtol=1e-6, atol=1e-6, step=0.2)
+    trajectory = lw.simulate(
+        mech, q, v, 1.0, events=[*heights, half_a_second], settings=lw.motion.Settings(rtol=1e-6, atol=1e-6), step=0.2
+    )
     assert [e.name for e in trajectory.events] == [
         "height passes 4.99",
         "height passes 4.97",
@@ -105,7 +116,7 @@ def test_any_function_and_several_events_in_one_step():
 def test_events_after_a_terminal_one_do_not_take_place():
     mech, q, v = falling()
     events = [lw.motion.joint_passes(mech, "height", 4.9), lw.motion.joint_passes(mech, "height", 4.95, terminal=True)]
-    trajectory = lw.simulate(mech, q, v, 1.0, events=events, step=0.5, output_step=0.01)
+    trajectory = lw.simulate(mech, q, v, 1.0, events=events, step=0.5, t_eval=0.01)
     assert [event.name for event in trajectory.events] == ["height passes 4.95"]
     assert trajectory.t[-1] <= trajectory.end.t == pytest.approx(np.sqrt(0.1 / 9.81))
     assert len(trajectory.t) == int(trajectory.end.t / 0.01) + 1
@@ -126,7 +137,9 @@ def test_mimic_joints_and_loops_have_events():
     v = 5.0 * lw.constraints.null_space(four_bar, np.zeros(3), independent=("crank_joint",))[:, 0]
     event = lw.motion.joint_passes(four_bar, "crank_joint", 1.0, terminal=True)
     for coordinates in ("joint", "independent"):
-        found = lw.simulate(four_bar, np.zeros(3), v, 1.0, events=[event], coordinates=coordinates)
+        found = lw.simulate(
+            four_bar, np.zeros(3), v, 1.0, events=[event], settings=lw.motion.Settings(coordinates=coordinates)
+        )
         assert found.q[-1, 0] == pytest.approx(1.0, abs=1e-10)
         assert found.constraint_error[-1] < 1e-11
 

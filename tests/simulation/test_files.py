@@ -14,6 +14,7 @@ import pytest
 import linkwise as lw
 from linkwise.mechanism import MechanismError
 from linkwise.mechanism.plain_data import from_data, to_data
+from tests.simulated import simulate
 
 ARRAYS = ("t", "q", "v", "a", "tau", "step_sizes")
 
@@ -52,8 +53,8 @@ def test_fixed_steps_go_on_bit_by_bit(run, kept_in_a_file, tmp_path):
         options["control"] = np.linspace(-1.0, 1.0, mech.nv)
     elif options.get("control") == "function":
         options["control"] = again["control"] = lambda t, q, v: np.sin(9.0 * t) - v
-    through = lw.simulate(mech, q, v, 0.7, **options)
-    first = lw.simulate(mech, q, v, 0.3, **options)
+    through = simulate(mech, q, v, 0.7, **options)
+    first = simulate(mech, q, v, 0.3, **options)
     if kept_in_a_file:
         first.save(tmp_path / "first.npz")
         first = lw.files.load_trajectory(tmp_path / "first.npz")
@@ -66,8 +67,8 @@ def test_closed_mechanisms_go_on_bit_by_bit(stabilization, tmp_path):
     mech = lw.mechanisms.four_bar()
     v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
     options = {"method": "rk4", "stabilization": stabilization, "keep_energy": stabilization == "projection"}
-    through = lw.simulate(mech, np.zeros(3), v, 0.02, **options)
-    first = lw.simulate(mech, np.zeros(3), v, 0.013, **options)
+    through = simulate(mech, np.zeros(3), v, 0.02, **options)
+    first = simulate(mech, np.zeros(3), v, 0.013, **options)
     first.save(tmp_path / "first.npz")
     same(through, lw.files.load_trajectory(tmp_path / "first.npz").resume(0.007))
 
@@ -81,7 +82,7 @@ CHARTS = {
 
 
 @pytest.mark.quick_one_in(2)
-@pytest.mark.parametrize("sampling", [{}, {"output_step": 4e-3}], ids=["steps", "samples"])
+@pytest.mark.parametrize("sampling", [{}, {"t_eval": 4e-3}], ids=["steps", "samples"])
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 @pytest.mark.parametrize("chart", CHARTS)
 def test_charts_go_on_bit_by_bit(chart, method, sampling, tmp_path):
@@ -90,8 +91,8 @@ def test_charts_go_on_bit_by_bit(chart, method, sampling, tmp_path):
     independent, worst = CHARTS[chart]
     v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
     options = {"coordinates": "independent", "independent": independent, "worst_condition": worst, "method": method}
-    through = lw.simulate(mech, np.zeros(3), v, 0.08, step=2e-3, **options, **sampling)
-    first = lw.simulate(mech, np.zeros(3), v, 0.048, step=2e-3, **options, **sampling)
+    through = simulate(mech, np.zeros(3), v, 0.08, step=2e-3, **options, **sampling)
+    first = simulate(mech, np.zeros(3), v, 0.048, step=2e-3, **options, **sampling)
     first.save(tmp_path / "first.npz")
     loaded = lw.files.load_trajectory(tmp_path / "first.npz")
     again = loaded.resume(0.032, **sampling)
@@ -108,8 +109,8 @@ def test_coordinates_of_the_user_are_given_again(tmp_path):
     v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
     own = lw.kinematics.implicit_coordinates(mech, lambda q, y: [q[0] + 0.1 * q[0] * q[0] - y[0]], [0.0])
     options = {"coordinates": "independent", "independent": own, "method": "rk4", "step": 2e-3}
-    through = lw.simulate(mech, np.zeros(3), v, 0.05, **options)
-    lw.simulate(mech, np.zeros(3), v, 0.03, **options).save(tmp_path / "first.npz")
+    through = simulate(mech, np.zeros(3), v, 0.05, **options)
+    simulate(mech, np.zeros(3), v, 0.03, **options).save(tmp_path / "first.npz")
     loaded = lw.files.load_trajectory(tmp_path / "first.npz")
     with pytest.raises(MechanismError, match="give them again"):
         loaded.resume(0.02)
@@ -122,7 +123,7 @@ def test_an_interrupted_chart_ends_where_its_last_step_did():
     v = 5.0 * lw.constraints.null_space(mech, np.zeros(3), independent=("crank_joint",))[:, 0]
     options = {"coordinates": "independent", "independent": ("crank_joint",), "worst_condition": 1.5}
     options |= {"method": "rk4", "step": 2e-3}
-    free = lw.simulate(mech, np.zeros(3), v, 0.08, **options)
+    free = simulate(mech, np.zeros(3), v, 0.08, **options)
     for stop in np.linspace(0.03, 0.07, 21):
 
         def control(t, q, v, stop=stop):
@@ -130,7 +131,7 @@ def test_an_interrupted_chart_ends_where_its_last_step_did():
                 raise KeyboardInterrupt
             return np.zeros(3)
 
-        cut = lw.simulate(mech, np.zeros(3), v, 0.08, control, **options)
+        cut = simulate(mech, np.zeros(3), v, 0.08, control, **options)
         assert cut.interrupted
         np.testing.assert_array_equal(cut.end.q, cut.q[-1])
         rest = cut.resume(0.08 - cut.end.t, control=None)
@@ -153,7 +154,7 @@ def test_everything_comes_back_from_a_file(tmp_path):
         {"joint1": np.arange(6.0)}
     )
     event = lw.motion.when(lambda t, q, v: t - 0.1, "a tenth")
-    trajectory = lw.simulate(mech, q, v, 0.2, lambda t, q, v: -v, passive=passive, events=[event], output_step=0.05)
+    trajectory = lw.simulate(mech, q, v, 0.2, lambda t, q, v: -v, passive=passive, events=[event], t_eval=0.05)
     trajectory.save(tmp_path / "run")  # the name is kept as given
     loaded = lw.files.load_trajectory(tmp_path / "run")
     same(trajectory, loaded)
@@ -248,7 +249,7 @@ def test_the_default_of_resume_has_a_name():
 
 def test_tables(tmp_path):
     mech, q, v = floating_tree()
-    trajectory = lw.simulate(mech, q, v, 0.1, output_step=0.02)
+    trajectory = lw.simulate(mech, q, v, 0.1, t_eval=0.02)
     trajectory.to_csv(tmp_path / "motion.csv")
     with open(tmp_path / "motion.csv", newline="") as file:
         header, *rows = csv.reader(file)
@@ -282,7 +283,7 @@ def test_numbers_of_numpy_are_saved_as_others(tmp_path):
         "stabilization": "baumgarte",
         "baumgarte": np.array([5, 5]),
     }
-    trajectory = lw.simulate(mech, np.zeros(3), np.zeros(3), np.float32(0.05), np.zeros(3, int), **options)
+    trajectory = simulate(mech, np.zeros(3), np.zeros(3), np.float32(0.05), np.zeros(3, int), **options)
     trajectory.save(tmp_path / "motion.npz")
     again = lw.files.load_trajectory(tmp_path / "motion.npz")
     assert again.settings == trajectory.settings

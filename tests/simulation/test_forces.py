@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.simulated import simulate
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_derivatives_are_those_of_the_dynamics(arm, forces):
 def test_motion_in_time_agrees_with_the_dynamics(arm, forces):
     options = given(forces)
     acceleration = lw.forward_dynamics(arm, *STATE, TAU, **options)
-    motion = lw.simulate(arm, *STATE, 1e-3, TAU, **options)
+    motion = simulate(arm, *STATE, 1e-3, TAU, **options)
     np.testing.assert_allclose(motion.a[0], acceleration, atol=1e-9)
     q, v = lw.rollout(arm, *STATE, TAU, 1e-3, 1, method="rk4", **options)
     np.testing.assert_allclose(q[-1], motion.q[-1], atol=1e-10)

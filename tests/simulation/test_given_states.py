@@ -100,7 +100,7 @@ def test_an_open_start_is_told_how_to_be_closed():
     with pytest.raises(MechanismError, match=r"constraints\.assemble"):
         lw.linearize(five, [0.3, 0.2, 0.1, 0.4])
     with pytest.warns(lw.MechanismWarning, match=r"is open by .*constraints\.assemble"):
-        lw.simulate(five, [0.3, 0.2, 0.1, 0.4], None, 0.01, stabilization=None)
+        lw.simulate(five, [0.3, 0.2, 0.1, 0.4], None, 0.01, settings=lw.motion.Settings(stabilization=None))
     closed = lw.constraints.assemble(five, [0.3, 0.2, 0.1, 0.4])
     assert lw.simulate(five, closed, None, 0.01).stopped == "duration"
 

@@ -39,7 +39,9 @@ def test_a_ball_that_loses_energy_moves_as_an_accurate_integration_says():
     exact = scipy.integrate.solve_ivp(rates, (0.0, 0.6), [0.3, 0.0], "DOP853", rtol=1e-12, atol=1e-12, max_step=1e-4)
     motion = lw.simulate(mech, [0.3, 0.0], [0.0, 0.0], 0.6, step=1e-3)
     np.testing.assert_allclose(motion.q[-1][0], exact.y[0, -1], atol=1e-8)
-    stiff = lw.simulate(mech, [0.3, 0.0], [0.0, 0.0], 0.6, method="radau", rtol=1e-8, atol=1e-8)
+    stiff = lw.simulate(
+        mech, [0.3, 0.0], [0.0, 0.0], 0.6, method="radau", settings=lw.motion.Settings(rtol=1e-8, atol=1e-8)
+    )
     np.testing.assert_allclose(stiff.q[-1][0], exact.y[0, -1], atol=1e-5)
 
 
@@ -330,7 +332,7 @@ def test_robots_stand_for_ten_seconds_of_rollouts(make, method):
 def test_robots_stand_for_ten_seconds_of_simulation(make):
     mech, start, gains, height = standing(make)
     control = lw.control.joint_feedback(mech, start, **gains, gravity=False)
-    motion = lw.simulate(mech, start, None, 10.0, control=control, rtol=1e-5, atol=1e-5)
+    motion = lw.simulate(mech, start, None, 10.0, control=control, settings=lw.motion.Settings(rtol=1e-5, atol=1e-5))
     assert_stands(mech, start, height, motion.q, motion.v)
 
 

@@ -19,7 +19,7 @@ from .on_the_ground import free_body, of_package, package_file, puck
 def test_all_methods_bounce_as_an_accurate_integration_does():
     """A puck that falls by 0.1 m: how high it comes back, and how deep it goes, in steps of 1 and 0.1 ms."""
     mech = puck(friction=0.0)
-    exact = lw.simulate(mech, [0.2, 0.0], None, 0.25, rtol=1e-9, atol=1e-9, step=1e-3)
+    exact = lw.simulate(mech, [0.2, 0.0], None, 0.25, settings=lw.motion.Settings(rtol=1e-9, atol=1e-9), step=1e-3)
     for method, errors in (("rk4", (0.5, 0.07)), ("semi_implicit", (0.05, 0.01))):
         for dt, error in zip((1e-3, 1e-4), errors, strict=True):
             q, v = lw.rollout(mech, [0.2, 0.0], None, None, dt, round(0.25 / dt), method)

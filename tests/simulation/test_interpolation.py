@@ -10,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import MechanismError
+from tests.simulated import simulate
 
 TIMES = np.random.default_rng(5).uniform(0.0, 0.6, 60)
 
@@ -21,7 +22,7 @@ def far(mech: lw.Mechanism, found: tuple[np.ndarray, np.ndarray], exact: tuple[n
 
 def exact_states(mech, q, v, times, **options) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(times)
-    run = lw.simulate(mech, q, v, 0.6, rtol=1e-13, atol=1e-13, t_eval=times[order], **options)
+    run = simulate(mech, q, v, 0.6, settings=lw.motion.Settings(rtol=1e-13, atol=1e-13), t_eval=times[order], **options)
     back = np.argsort(order)
     return run.q[back], run.v[back]
 
@@ -48,7 +49,7 @@ def pendulum() -> tuple[lw.Mechanism, np.ndarray, np.ndarray]:
 )
 def test_adaptive_methods_interpolate_as_they_integrate(case, method, samples):
     mech, q, v = case()
-    run = lw.simulate(mech, q, v, 0.6, method=method, **samples)
+    run = simulate(mech, q, v, 0.6, method=method, **samples)
     exact = exact_states(mech, q, v, TIMES)
     assert far(mech, run.at(TIMES), exact) < 1e-7 * (10 if method == "lsoda" else 1)
     one = run.at(float(TIMES[0]))
@@ -65,7 +66,13 @@ def test_what_held_in_a_step_holds_in_its_interpolation():
     run = lw.simulate(mech, q, v, 0.6, rows)
     assert far(mech, run.at(TIMES), exact_states(mech, q, v, TIMES, control=rows)) < 1e-7
     mech, q, v = four_bar()
-    run = lw.simulate(mech, q, v, 0.6, coordinates="independent", independent=("crank_joint",), worst_condition=3.0)
+    run = lw.simulate(
+        mech,
+        q,
+        v,
+        0.6,
+        settings=lw.motion.Settings(coordinates="independent", independent=("crank_joint",), worst_condition=3.0),
+    )
     assert run.chart_changes > 0
     assert far(mech, run.at(TIMES), exact_states(mech, q, v, TIMES)) < 1e-7
 
@@ -84,7 +91,7 @@ def test_through_samples_of_files_the_orders_are_six_and_five(case, tmp_path):
     mech, q, v = case()
     errors = []
     for step in (0.04, 0.02):
-        run = lw.simulate(mech, q, v, 0.6, rtol=1e-13, atol=1e-13, output_step=step)
+        run = lw.simulate(mech, q, v, 0.6, settings=lw.motion.Settings(rtol=1e-13, atol=1e-13), t_eval=step)
         run.save(tmp_path / "run.npz")
         between = np.arange(0.01, 0.59, 0.02) + 0.003
         found = lw.files.load_trajectory(tmp_path / "run.npz").at(between)
@@ -102,7 +109,14 @@ def test_batches_are_interpolated_through_samples():
     found = run.at([0.0123, 0.05, 0.0999])
     assert found[0].shape == (3, 2, 3, mech.nq) and found[1].shape == (3, 2, 3, mech.nv)
     for index in np.ndindex(2, 3):
-        alone = lw.simulate(mech, q[index], v[index], 0.1, t_eval=[0.0123, 0.05, 0.0999], rtol=1e-12, atol=1e-12)
+        alone = lw.simulate(
+            mech,
+            q[index],
+            v[index],
+            0.1,
+            t_eval=[0.0123, 0.05, 0.0999],
+            settings=lw.motion.Settings(rtol=1e-12, atol=1e-12),
+        )
         np.testing.assert_allclose(found[0][(slice(None), *index)], alone.q, atol=1e-5)
         np.testing.assert_array_equal(found[0][(slice(None), *index)], run.member(*index).at([0.0123, 0.05, 0.0999])[0])
 

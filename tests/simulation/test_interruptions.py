@@ -10,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.motion import simulation as recording
+from tests.simulated import simulate
 
 ARM = lw.mechanisms.planar_arm(2)
 START = np.array([0.4, 0.2]), np.array([1.0, -1.0])
@@ -36,7 +37,7 @@ def is_whole(run: lw.Trajectory, through: lw.Trajectory) -> None:
 
 
 @pytest.mark.parametrize("method", ["dop853", "rk4"])
-@pytest.mark.parametrize("samples", [{}, {"output_step": 0.013}], ids=["steps", "times"])
+@pytest.mark.parametrize("samples", [{}, {"t_eval": 0.013}], ids=["steps", "times"])
 def test_interrupted_at_every_line_of_the_record(method, samples):
     """An interrupt at each line that is run in recording.py, which is where Python looks for signals."""
     options = {
@@ -48,7 +49,7 @@ def test_interrupted_at_every_line_of_the_record(method, samples):
         "events": EVENT,
         **samples,
     }
-    through = lw.simulate(ARM, *START, 0.1, damped, **options)
+    through = simulate(ARM, *START, 0.1, damped, **options)
     strike, seen, struck = 0, 0, 0
 
     lines, first = inspect.getsourcelines(recording.run)
@@ -76,7 +77,7 @@ def test_interrupted_at_every_line_of_the_record(method, samples):
         strike, seen = strike + 1, 0
         sys.settrace(trace)
         try:
-            run = lw.simulate(ARM, *START, 0.1, damped, **options)
+            run = simulate(ARM, *START, 0.1, damped, **options)
         finally:
             sys.settrace(previous)
         is_whole(run, through)
@@ -96,10 +97,10 @@ def test_interrupted_in_every_call_of_the_controller(method):
         return -v
 
     options = {"method": method, "step": 0.02, "rtol": 1e-4, "atol": 1e-4, "wrenches": pushed}
-    through = lw.simulate(ARM, *START, 0.1, control, **options)
+    through = simulate(ARM, *START, 0.1, control, **options)
     for limit in range(1, calls + 1, 1 if method == "rk4" else 3):
         calls = 0
-        run = lw.simulate(ARM, *START, 0.1, control, **options)
+        run = simulate(ARM, *START, 0.1, control, **options)
         assert run.interrupted
         is_whole(run, through)
         limit = 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.simulated import simulate
 
 FOUR_BAR = lw.mechanisms.four_bar()
 CRANK = lw.constraints.null_space(FOUR_BAR, np.zeros(3), independent=("crank_joint",))[:, 0]
@@ -31,7 +32,7 @@ def test_reactions_are_those_of_all_that_acted(stabilization):
         [1.0, 0.0, 0.0],
         passive=SPRING,
         wrenches=push,
-        stabilization=stabilization,
+        settings=lw.motion.Settings(stabilization=stabilization),
     )
     assert run.loop_reactions.shape == (len(run.t), 1, 6)
     np.testing.assert_allclose(run.passive_forces, SPRING.forces(FOUR_BAR, run.q, run.v))
@@ -57,7 +58,7 @@ def test_reactions_without_loops_and_passive_elements_are_none():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"method": "rk4"}, {"coordinates": "independent"}],
+    [{}, {"method": "rk4"}, {"settings": lw.motion.Settings(coordinates="independent")}],
     ids=str,
 )
 def test_velocities_that_violate_loops_are_not_changed_in_silence(options):
@@ -78,7 +79,7 @@ def test_independent_coordinates_have_no_velocities_that_tear_loops_open():
     """Without projection as well: of what is given only the independent rates count."""
     options = {"coordinates": "independent", "independent": ("crank_joint",), "stabilization": None}
     with pytest.warns(lw.MechanismWarning, match="violates? the constraints of loop 'pin'"):
-        run = lw.simulate(FOUR_BAR, np.zeros(3), [1.0, 0.0, 0.0], 0.01, **options)
+        run = simulate(FOUR_BAR, np.zeros(3), [1.0, 0.0, 0.0], 0.01, **options)
     np.testing.assert_allclose(run.v[0], CRANK, atol=1e-12)
     assert run.velocity_error.max() < 1e-9
 
@@ -107,4 +108,12 @@ def test_dynamics_of_open_loops_are_not_given_in_silence():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lw.forward_dynamics(FOUR_BAR, opened, still, still, baumgarte=(1.0, 1.0))
-        lw.simulate(FOUR_BAR, np.zeros(3), 2.0 * CRANK, 0.5, stabilization=None, method="semi_implicit", step=0.02)
+        lw.simulate(
+            FOUR_BAR,
+            np.zeros(3),
+            2.0 * CRANK,
+            0.5,
+            settings=lw.motion.Settings(stabilization=None),
+            method="semi_implicit",
+            step=0.02,
+        )

@@ -10,6 +10,7 @@ from linkwise.mechanism import MechanismError
 from tests.physics.test_mimic import tied_and_free
 from tests.physics.trees import CASES, tree_of, trees_of
 from tests.product.mechanisms import case
+from tests.simulated import simulate
 
 VARIABLES = ("momentum", "nu", "xi")
 
@@ -17,8 +18,8 @@ VARIABLES = ("momentum", "nu", "xi")
 def check_simulation(mech: lw.Mechanism) -> None:
     q, v = lw.random_state(mech, np.random.default_rng(5))
     options = {"t_eval": [0.0, 0.05], "rtol": 1e-12, "atol": 1e-12}
-    expected = lw.simulate(mech, q, 0.3 * v, 0.05, **options)
-    found = lw.simulate(mech, q, 0.3 * v, 0.05, coordinates="momentum", **options)
+    expected = simulate(mech, q, 0.3 * v, 0.05, **options)
+    found = simulate(mech, q, 0.3 * v, 0.05, settings=lw.motion.Settings(coordinates="momentum"), **options)
     for name in ("q", "v", "a"):
         size = np.abs(getattr(expected, name)).max()
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-9 * max(1.0, size))
@@ -54,10 +55,19 @@ def test_all_that_acts_acts_in_momenta(driven):
     wrenches = np.zeros((3, 6))
     wrenches[2] = (0.0, 0.0, 0.1, 0.5, 0.2, 0.0)
     options = {"ctrl": ctrl, "activation": np.array([0.1]), "wrenches": wrenches}
-    expected = lw.simulate(driven, q, v, 0.3, [0.1, 0.2, -0.1], rtol=1e-12, atol=1e-12, **options)
+    expected = simulate(
+        driven, q, v, 0.3, [0.1, 0.2, -0.1], settings=lw.motion.Settings(rtol=1e-12, atol=1e-12), **options
+    )
     for method in ("dop853", "rk4"):
-        found = lw.simulate(
-            driven, q, v, 0.3, [0.1, 0.2, -0.1], method, coordinates="momentum", rtol=1e-12, atol=1e-12, **options
+        found = simulate(
+            driven,
+            q,
+            v,
+            0.3,
+            [0.1, 0.2, -0.1],
+            method,
+            settings=lw.motion.Settings(coordinates="momentum", rtol=1e-12, atol=1e-12),
+            **options,
         )
         np.testing.assert_allclose(found.q[-1], expected.q[-1], atol=1e-9)
         np.testing.assert_allclose(found.v[-1], expected.v[-1], atol=1e-8)
@@ -169,7 +179,7 @@ def test_symplectic_methods_with_and_without_compiled_steps(method):
     mech = lw.mechanisms.double_pendulum()
     q, v = np.array([0.3, 0.5]), np.array([0.1, -0.4])
     ends = [
-        lw.simulate(mech, q, v, 0.2, control, method, 1e-2, coordinates="momentum").q[-1]
+        lw.simulate(mech, q, v, 0.2, control, method, 1e-2, settings=lw.motion.Settings(coordinates="momentum")).q[-1]
         for control in (None, lambda t, q, v: np.zeros(2))
     ]
     np.testing.assert_allclose(*ends, atol=1e-12)
@@ -182,7 +192,15 @@ def test_resumed_motions_are_one_motion():
     mech = lw.mechanisms.double_pendulum()
     q, v = np.array([0.3, 0.5]), np.array([0.1, -0.4])
     whole, half = (
-        lw.simulate(mech, q, v, duration, method="stormer_verlet", step=1e-2, coordinates="momentum")
+        lw.simulate(
+            mech,
+            q,
+            v,
+            duration,
+            method="stormer_verlet",
+            step=1e-2,
+            settings=lw.motion.Settings(coordinates="momentum"),
+        )
         for duration in (0.4, 0.2)
     )
     assert np.array_equal(half.resume(0.2).q[-1], whole.q[-1])
@@ -193,12 +211,26 @@ def test_what_is_refused():
     with pytest.raises(MechanismError, match="has loops, and compiled steps in these coordinates do not keep them"):
         lw.rollout(four_bar, None, None, None, 1e-3, 1, coordinates="momentum")
     with pytest.raises(MechanismError, match="momenta that the loops of mechanism 'four_bar' tie together are none"):
-        lw.simulate(four_bar, None, None, 1.0, coordinates="momentum", method="stormer_verlet", step=1e-3)
+        lw.simulate(
+            four_bar,
+            None,
+            None,
+            1.0,
+            settings=lw.motion.Settings(coordinates="momentum"),
+            method="stormer_verlet",
+            step=1e-3,
+        )
     with pytest.raises(MechanismError, match="nonholonomic constraints leave no such coordinates"):
         lw.simulate(
-            lw.mechanisms.snakeboard(), None, None, 1.0, coordinates="momentum", method="stormer_verlet", step=1e-3
+            lw.mechanisms.snakeboard(),
+            None,
+            None,
+            1.0,
+            settings=lw.motion.Settings(coordinates="momentum"),
+            method="stormer_verlet",
+            step=1e-3,
         )
-    for call in (lw.rollout, lambda m, *rest, **more: lw.simulate(m, *rest[:2], 1.0, **more)):
+    for call in (lw.rollout, lambda m, *rest, **more: simulate(m, *rest[:2], 1.0, **more)):
         with pytest.raises(ValueError, match="symplectic in canonical coordinates: give coordinates='momentum'"):
             call(arm, None, None, None, 1e-3, 1, method="stormer_verlet")
         with pytest.raises(MechanismError, match="axes that rotate with it: take method='rk4'"):
@@ -222,10 +254,17 @@ def test_motions_with_constraints(name, coordinates):
         this = case(name)
         mech, q, v = this.mech, this.q, 0.3 * this.v
     settings = {"rtol": 1e-9, "control": lambda t, q, v: -0.3 * v + np.sin(3.0 * t)}
-    plain = lw.simulate(mech, q, v, 0.15, **settings)
-    other = lw.simulate(mech, q, v, 0.15, coordinates=coordinates, **settings)
+    plain = simulate(mech, q, v, 0.15, **settings)
+    other = simulate(mech, q, v, 0.15, settings=lw.motion.Settings(coordinates=coordinates), **settings)
     fixed = lw.simulate(
-        mech, q, v, 0.15, coordinates=coordinates, method="rk4", step=2.5e-3, control=settings["control"]
+        mech,
+        q,
+        v,
+        0.15,
+        settings=lw.motion.Settings(coordinates=coordinates),
+        method="rk4",
+        step=2.5e-3,
+        control=settings["control"],
     )
     for path in (other, fixed):
         np.testing.assert_allclose(lw.difference(mech, path.q[-1], plain.q[-1]), 0.0, atol=1e-6)

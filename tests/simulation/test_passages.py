@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 
 import linkwise as lw
 from linkwise.mechanism import MechanismWarning
+from tests.simulated import simulate
 
 from . import passing
 
@@ -74,7 +75,7 @@ def check(name: str, method: str, which: int, stabilization: str | None = "proje
         else:
             options = {"step": asked} if fixed else {"rtol": asked, "atol": asked}
             options |= {"method": method, "stabilization": stabilization}
-            moved = lw.simulate(mech, motion.q, motion.v, motion.duration, **options)
+            moved = simulate(mech, motion.q, motion.v, motion.duration, **options)
             q, v = moved.q, moved.v
             assert moved.t[-1] == pytest.approx(motion.duration)
     if fixed:
@@ -121,7 +122,9 @@ def test_a_sharp_corner_is_resolved_and_told_once():
     start = passing.five_bar()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", MechanismWarning)
-        motion = lw.simulate(start.mech, start.q, start.v, 2.0, method="radau", rtol=1e-5, atol=1e-5)
+        motion = lw.simulate(
+            start.mech, start.q, start.v, 2.0, method="radau", settings=lw.motion.Settings(rtol=1e-5, atol=1e-5)
+        )
     assert [str(one.message).split("mechanism")[1][:35] for one in told] == [" 'five_bar' turns a sharp corner be"]
     assert len(motion.step_sizes) < 100 and np.ptp(motion.energy) < 1e-2
 
@@ -157,7 +160,7 @@ def test_n_parallelograms_for_ten_seconds(count):
 )
 def test_energies_of_parallelograms(count, speed, duration, options, lost):
     start = passing.parallelograms(count, speed, duration)
-    motion = lw.simulate(start.mech, start.q, start.v, duration, **options)
+    motion = simulate(start.mech, start.q, start.v, duration, **options)
     assert np.abs(motion.energy - motion.energy[0]).max() < lost
     assert start.off(motion.q).max() < 1e-9
 
@@ -167,7 +170,7 @@ def test_the_second_example_of_spencer2004_goes_straight_twice(method):
     start = passing.five_bar(2.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", MechanismWarning)
-        motion = lw.simulate(start.mech, start.q, start.v, 2.0, method=method, output_step=1e-3)
+        motion = lw.simulate(start.mech, start.q, start.v, 2.0, method=method, t_eval=1e-3)
     values = lw.constraints.conditioning(start.mech, motion.q, 2)
     passed = motion.t[1:-1][(values[1:-1] < values[:-2]) & (values[1:-1] < values[2:]) & (values[1:-1] < 0.01)]
     np.testing.assert_allclose(passed, [0.6508, 1.8538], atol=1e-3)

@@ -56,7 +56,9 @@ def test_controlled_robots_against_pinocchio_in_scipy(name):
     start = np.concatenate([q, v])
     expected = solve_ivp(rates, (0.0, DURATION), start, "DOP853", rtol=1e-11, atol=1e-11).y[:, -1]
     for method, tolerance in (("dop853", 1e-10), ("rk45", 1e-8), ("lsoda", 1e-8)):
-        found = lw.simulate(mech, q, v, DURATION, control, method=method, rtol=tolerance, atol=tolerance)
+        found = lw.simulate(
+            mech, q, v, DURATION, control, method=method, settings=lw.motion.Settings(rtol=tolerance, atol=tolerance)
+        )
         apart = lw.difference(mech, expected[: mech.nq], found.q[-1])
         scale = max(1.0, np.abs(expected).max())
         assert np.abs(apart).max() < 100 * tolerance * scale
@@ -96,7 +98,7 @@ def test_passive_robots_against_mujoco(name):
     for _ in range(round(DURATION / 1e-4)):
         mujoco.mj_step(peer.model, peer.data)
     mujoco.mj_forward(peer.model, peer.data)
-    found = lw.simulate(mech, q, v, DURATION, passive=passive, rtol=1e-10, atol=1e-10)
+    found = lw.simulate(mech, q, v, DURATION, passive=passive, settings=lw.motion.Settings(rtol=1e-10, atol=1e-10))
     poses = lw.link_poses(mech, found.q[-1])
     for k, link in enumerate(mech.link_names):
         body = peer.data.body(link)

@@ -95,7 +95,9 @@ def test_batches_and_stabilization():
     both = lw.simulate(mech, [q, q], [v, 2.0 * v], 0.02, method="rk4", step=STEP)
     assert both.joint_wrenches.shape == (len(both.t), 2, 3, 6)
     np.testing.assert_allclose(both.member(1).joint_wrenches, both.joint_wrenches[:, 1], atol=1e-9)
-    pulled = lw.simulate(mech, q, v, 0.02, method="rk4", step=STEP, stabilization="baumgarte")
+    pulled = lw.simulate(
+        mech, q, v, 0.02, method="rk4", step=STEP, settings=lw.motion.Settings(stabilization="baumgarte")
+    )
     np.testing.assert_allclose(pulled.joint_wrenches, both.member(0).joint_wrenches, rtol=1e-6, atol=1e-6)
     with pytest.raises(KeyError):
         both.reactions["bearing"]

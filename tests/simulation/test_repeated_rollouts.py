@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.motion import repeated, rollout
+from linkwise.motion import rollout
 
 STEPS, DT = 6, 0.01
 TREE = lw.mechanisms.random_tree(3, 21, joints=("spherical", "revolute"), floating_base=True)
@@ -275,9 +275,9 @@ def test_arrays_of_callers_are_not_held(decided):
 def test_a_mechanism_keeps_a_limited_number():
     mech = lw.mechanisms.planar_arm(1)
     q, v = states(mech)
-    for k in range(2 * repeated.MOST):
+    for k in range(2 * rollout.MOST):
         lw.rollout(mech, q, v, None, DT, 1 + k)
-        assert len(mech._kernels[repeated.KEPT]) <= repeated.MOST
+        assert len(mech._kernels[rollout.PLANS]) <= rollout.MOST
 
 
 def test_variants_keep_their_own():

@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import MechanismError
+from tests.simulated import simulate
 
 ARM = lw.mechanisms.planar_arm(2)
 REST = np.zeros(2)
@@ -16,15 +17,17 @@ METHODS = ("dop853", "rk45", "rk23", "radau", "bdf", "lsoda", "rk4", "semi_impli
 def test_samples_at_given_times_are_those_of_the_motion():
     q, v = [0.4, 0.2], [1.0, -1.0]
     times = np.array([0.0, 0.013, 0.5, 0.77, 1.0])
-    exact = [lw.simulate(ARM, q, v, t, rtol=1e-13, atol=1e-13).q[-1] for t in times[1:]]
+    exact = [lw.simulate(ARM, q, v, t, settings=lw.motion.Settings(rtol=1e-13, atol=1e-13)).q[-1] for t in times[1:]]
     for method in METHODS[:-1]:
-        found = lw.simulate(ARM, q, v, 1.0, method=method, t_eval=times, rtol=1e-8, atol=1e-8, step=1e-2)
+        found = lw.simulate(
+            ARM, q, v, 1.0, method=method, t_eval=times, settings=lw.motion.Settings(rtol=1e-8, atol=1e-8), step=1e-2
+        )
         np.testing.assert_array_equal(found.t, times)
         np.testing.assert_allclose(found.q[1:], exact, atol=2e-5)
         np.testing.assert_allclose(found.a, lw.forward_dynamics(ARM, found.q, found.v, 0.0 * found.v), atol=1e-12)
-    even = lw.simulate(ARM, q, v, 1.0, output_step=0.3)
+    even = lw.simulate(ARM, q, v, 1.0, t_eval=0.3)
     np.testing.assert_allclose(even.t, [0.0, 0.3, 0.6, 0.9, 1.0])
-    np.testing.assert_allclose(lw.simulate(ARM, q, v, 1.0, method="rk4", output_step=0.1).t, np.linspace(0, 1, 11))
+    np.testing.assert_allclose(lw.simulate(ARM, q, v, 1.0, method="rk4", t_eval=0.1).t, np.linspace(0, 1, 11))
     assert lw.simulate(ARM, q, v, 1.0, t_eval=[0.5]).t.tolist() == [0.5]
     assert lw.simulate(ARM, q, v, 1.0, t_eval=[0.5]).end.t == 1.0
 
@@ -34,10 +37,10 @@ def test_forces_row_by_row_are_held(method):
     """Three rows over 0.6 s are three motions of 0.2 s, one after the other; no step crosses a change."""
     rows = np.array([[1.0, 0.0], [-2.0, 0.5], [0.0, 3.0]])
     options = {"method": method, "step": 0.01}
-    found = lw.simulate(ARM, REST, REST, 0.6, rows, **options)
+    found = simulate(ARM, REST, REST, 0.6, rows, **options)
     q = v = REST
     for row in rows:
-        part = lw.simulate(ARM, q, v, 0.2, row, **options)
+        part = simulate(ARM, q, v, 0.2, row, **options)
         q, v = part.q[-1], part.v[-1]
     np.testing.assert_allclose(found.q[-1], q, atol=1e-9)
     held = {tuple(row) for row in found.tau}
@@ -63,9 +66,9 @@ def test_batches_move_like_their_members(case, method):
         options["passive"] = lw.forces.Passive.springs({mech.joint_names[0]: 2.0})
     elif case == "nu":
         options["coordinates"] = "nu"
-    together = lw.simulate(mech, q, v, 0.08, **options)
+    together = simulate(mech, q, v, 0.08, **options)
     assert together.q.shape == (9, 2, 3, mech.nq) and together.energy.shape == (9, 2, 3)
-    alone = lw.simulate(mech, q[1, 2], v[1, 2], 0.08, **options)
+    alone = simulate(mech, q[1, 2], v[1, 2], 0.08, **options)
     member = together.member(1, 2)
     for name in ("q", "v", "a", "tau"):
         np.testing.assert_allclose(getattr(member, name), getattr(alone, name), atol=1e-9)
@@ -104,7 +107,9 @@ def test_ctrl_c_gives_what_was_computed(method):
             raise KeyboardInterrupt
         return -v
 
-    trajectory = lw.simulate(ARM, [0.5, 0.5], REST, 1.0, control, method=method, rtol=1e-6, atol=1e-6, step=0.01)
+    trajectory = lw.simulate(
+        ARM, [0.5, 0.5], REST, 1.0, control, method=method, settings=lw.motion.Settings(rtol=1e-6, atol=1e-6), step=0.01
+    )
     assert trajectory.interrupted and trajectory.stopped == "interrupted"
     assert 0.05 < trajectory.t[-1] < 0.2 and trajectory.end.t >= trajectory.t[-1]
     assert len(trajectory.t) == len(trajectory.q) == len(trajectory.a) == len(trajectory.tau)
@@ -114,7 +119,7 @@ def test_ctrl_c_gives_what_was_computed(method):
 
 def test_progress_is_shown_on_stderr(capsys):
     pytest.importorskip("tqdm")
-    lw.simulate(ARM, REST, REST, 0.1, progress=True)
+    lw.simulate(ARM, REST, REST, 0.1, settings=lw.motion.Settings(progress=True))
     shown = capsys.readouterr()
     assert shown.out == "" and "100%" in shown.err and "0.100 of 0.1 s" in shown.err
     lw.simulate(ARM, REST, REST, 0.1)
@@ -186,14 +191,42 @@ def test_loops_that_are_not_closed_are_refused():
         ({"control": [[0.0, 1.0], [np.nan, 0.0]]}, "row 1 of control is not finite"),
         ({"t_eval": [0.0, 2.0]}, "t_eval must be between 0 and 1 s"),
         ({"t_eval": [0.5, 0.2]}, "each later than the one before"),
-        ({"t_eval": [0.5], "output_step": 0.1}, "not both"),
-        ({"output_step": 0.0}, "output_step must be a positive"),
+        ({"t_eval": 0.0}, "t_eval must be a positive number of seconds between samples"),
     ],
 )
 def test_requests_that_make_no_sense(options, message):
     given = {"q0": REST, "v0": REST, "duration": 1.0, **options}
     with pytest.raises(ValueError, match=message):
-        lw.simulate(ARM, **given)
+        simulate(ARM, **given)
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ({"rtol": 1e-6, "atol": 1e-7}, {"settings": lw.motion.Settings(rtol=1e-6, atol=1e-7)}),
+        ({"coordinates": "momentum", "settings": lw.motion.Settings(rtol=1e-6)},) * 2,
+        ({"keep_energy": True, "method": "rk4"}, {"settings": lw.motion.Settings(keep_energy=True), "method": "rk4"}),
+        ({"output_step": 0.03}, {"t_eval": 0.03}),
+        ({"progress": False, "output_step": None}, {}),
+    ],
+    ids=str,
+)
+def test_former_keywords_still_work_and_say_where_they_went(former, now):
+    name = next(name for name in former if name not in ("method", "settings"))
+    with pytest.warns(DeprecationWarning, match=rf"lw.simulate\(..., {name}=...\) is .*=.* now"):
+        motion = lw.simulate(ARM, REST, REST + 0.3, 0.1, **former)
+    if "settings" in former:
+        now = {"settings": lw.motion.Settings(rtol=1e-6, coordinates="momentum")}
+    expected = lw.simulate(ARM, REST, REST + 0.3, 0.1, **now)
+    assert np.array_equal(motion.t, expected.t) and np.array_equal(motion.q, expected.q)
+    assert motion.settings == expected.settings
+
+
+def test_former_keywords_do_not_contradict_those_of_now():
+    with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="give t_eval or output_step, not both"):
+        lw.simulate(ARM, REST, REST, 1.0, t_eval=[0.5], output_step=0.1)
+    with pytest.raises(TypeError, match="'contrl': did you mean 'control'"):
+        lw.simulate(ARM, REST, REST, 1.0, contrl=None)
 
 
 def test_other_requests_that_make_no_sense():
@@ -218,8 +251,8 @@ def test_other_requests_that_make_no_sense():
 
 def test_energy_can_be_kept_in_trees_too():
     options = {"method": "rk4", "step": 0.02}
-    drifting = lw.simulate(ARM, [0.5, 0.5], REST, 2.0, **options)
-    kept = lw.simulate(ARM, [0.5, 0.5], REST, 2.0, keep_energy=True, **options)
+    drifting = simulate(ARM, [0.5, 0.5], REST, 2.0, **options)
+    kept = simulate(ARM, [0.5, 0.5], REST, 2.0, settings=lw.motion.Settings(keep_energy=True), **options)
     assert np.ptp(kept.energy) < 1e-12 < 1e-6 < np.ptp(drifting.energy)
     np.testing.assert_allclose(kept.q[-1], drifting.q[-1], atol=1e-2)
 

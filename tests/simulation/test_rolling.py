@@ -50,7 +50,7 @@ def test_disk_for_20_seconds(disk):
     w = (0.2, 4.0, 0.5)
     q, v = disk_state(disk, 0.3, w, yaw=0.2)
     times = np.linspace(0.0, 20.0, 41)
-    motion = lw.simulate(disk, q, v, 20.0, rtol=1e-11, atol=1e-11, t_eval=times)
+    motion = lw.simulate(disk, q, v, 20.0, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11), t_eval=times)
     assert np.abs(motion.energy / motion.energy[0] - 1.0).max() < 1e-9
     assert motion.constraint_error.max() < 1e-12
     slip = np.einsum("tij,tj->ti", lw.constraints.constraint_jacobian(disk, motion.q), motion.v)
@@ -64,7 +64,9 @@ def test_disk_in_steady_motion(disk):
     """Leaning by a constant angle it rolls in a circle."""
     lean, w3 = -0.4, 1.5
     w2 = rolling.steady_spin(*DISK, lean, w3)
-    motion = lw.simulate(disk, *disk_state(disk, lean, (0.0, w2, w3)), 2.0, rtol=1e-11, atol=1e-11)
+    motion = lw.simulate(
+        disk, *disk_state(disk, lean, (0.0, w2, w3)), 2.0, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11)
+    )
     found = seen(motion.q, motion.v)
     assert np.abs(found[:, 0] - lean).max() < 1e-9
     turning = w3 / np.cos(lean)
@@ -74,7 +76,7 @@ def test_disk_in_steady_motion(disk):
 
 def test_rollouts_roll_too(disk):
     q, v = disk_state(disk, 0.3, (0.1, 5.0, 0.4))
-    exact = lw.simulate(disk, q, v, 0.4, rtol=1e-11, atol=1e-11)
+    exact = lw.simulate(disk, q, v, 0.4, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
     many = lw.rollout(disk, np.array([q, q]), np.array([v, v]), np.zeros(6), 1e-3, 400)
     assert np.abs(many[0][:, -1] - exact.q[-1]).max() < 1e-9
     assert np.abs(many[1][:, -1] - exact.v[-1]).max() < 1e-8
@@ -83,12 +85,14 @@ def test_rollouts_roll_too(disk):
 @pytest.mark.slow
 def test_other_methods_roll_too(disk):
     q, v = disk_state(disk, 0.3, (0.1, 5.0, 0.4))
-    exact = lw.simulate(disk, q, v, 0.4, rtol=1e-11, atol=1e-11)
+    exact = lw.simulate(disk, q, v, 0.4, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
     fixed = lw.simulate(disk, q, v, 0.4, method="rk4", step=1e-3)
     assert np.abs(fixed.v[-1] - exact.v[-1]).max() < 1e-8
-    implicit = lw.simulate(disk, q, v, 0.4, method="radau", rtol=1e-9, atol=1e-9)
+    implicit = lw.simulate(disk, q, v, 0.4, method="radau", settings=lw.motion.Settings(rtol=1e-9, atol=1e-9))
     assert np.abs(implicit.v[-1] - exact.v[-1]).max() < 1e-6
-    pulled = lw.simulate(disk, q, v, 0.4, stabilization="baumgarte", rtol=1e-10, atol=1e-10)
+    pulled = lw.simulate(
+        disk, q, v, 0.4, settings=lw.motion.Settings(stabilization="baumgarte", rtol=1e-10, atol=1e-10)
+    )
     assert np.abs(pulled.v[-1] - exact.v[-1]).max() < 1e-6
 
 
@@ -103,7 +107,9 @@ def test_sleigh():
         .build("sleigh")
     )
     times = np.linspace(0.0, 8.0, 17)
-    motion = lw.simulate(mech, np.zeros(3), [0.1, 0.0, 3.0], 8.0, rtol=1e-11, atol=1e-11, t_eval=times)
+    motion = lw.simulate(
+        mech, np.zeros(3), [0.1, 0.0, 3.0], 8.0, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11), t_eval=times
+    )
     expected = rolling.integrated(rolling.sleigh_rates(mass, inertia, ahead), [0.0, 0.0, 0.0, 0.1, 3.0], times)
     assert np.abs(motion.q - expected[:, :3]).max() < 1e-8
     assert abs(motion.v[-1, 2]) < 0.05 and np.ptp(motion.energy) < 1e-9
@@ -122,7 +128,9 @@ def test_snakeboard_is_driven_by_its_rotor():
     q = np.array([0.0, 0.0, 0.3, 0.0, 0.5, -0.4])
     _, v = lw.constraints.project(mech, q, [0.2, 0.1, 0.0, 1.0, 0.0, 0.0])
     times = np.linspace(0.0, 2.0, 11)
-    motion = lw.simulate(mech, q, v, 2.0, lambda t, q, v: forces(t), rtol=1e-11, atol=1e-11, t_eval=times)
+    motion = lw.simulate(
+        mech, q, v, 2.0, lambda t, q, v: forces(t), settings=lw.motion.Settings(rtol=1e-11, atol=1e-11), t_eval=times
+    )
     expected = rolling.integrated(rates, [*q, *v], times)
     assert np.abs(np.hstack([motion.q, motion.v]) - expected).max() < 1e-8
 
@@ -172,7 +180,14 @@ def test_ball_rolls_round_a_turntable():
     )
     turning = 2.0 * np.pi
     spin = [-(0.1 - 0.3 * turning) / 0.1, 0.2 / 0.1, 0.0]  # the point that touches goes with the table
-    motion = lw.simulate(table, None, [turning, *spin, 0.2, 0.1, 0.0], 3.5, rtol=1e-10, atol=1e-10, output_step=0.5)
+    motion = lw.simulate(
+        table,
+        None,
+        [turning, *spin, 0.2, 0.1, 0.0],
+        3.5,
+        settings=lw.motion.Settings(rtol=1e-10, atol=1e-10),
+        t_eval=0.5,
+    )
     speed = np.linalg.norm(lw.frame_velocity(table, motion.q, motion.v, "ball", frame="world_aligned")[:, 3:], axis=-1)
     assert speed == pytest.approx(speed[0])
     assert motion.q[-1, 5:] == pytest.approx(motion.q[0, 5:], abs=1e-7)  # once round, in 7/2 turns of the table

@@ -148,7 +148,14 @@ def test_damping_of_the_mechanism_acts_within_steps_and_as_feedback_once_per_ste
     """Of fourth order as elements, of first order as feedback, which is constant during a step."""
     arm = lw.mechanisms.planar_arm(2)
     arm = arm.parameters.with_damping({joint: 0.5 for joint in arm.joint_names})
-    exact = lw.simulate(arm, [0.3, 0.2], None, 0.5, passive=lw.forces.Passive.of(arm), rtol=1e-12, atol=1e-12).q[-1]
+    exact = lw.simulate(
+        arm,
+        [0.3, 0.2],
+        None,
+        0.5,
+        passive=lw.forces.Passive.of(arm),
+        settings=lw.motion.Settings(rtol=1e-12, atol=1e-12),
+    ).q[-1]
 
     def error(mech, steps, **options):
         end, _ = lw.rollout(mech, [0.3, 0.2], None, None, 0.5 / steps, steps, final_only=True, **options)

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import linkwise as lw
 from linkwise.mechanism import MechanismWarning
-from linkwise.motion.settings import Settings
+from linkwise.motion.settings import Setup
 from linkwise.motion.singular import (
     GAP,
     NEAR,
@@ -158,8 +158,10 @@ def test_velocities_of_no_branch_are_changed_and_it_is_told():
 
 def test_adaptive_methods_keep_the_energy_of_trees():
     mech = lw.mechanisms.double_pendulum()
-    motion = lw.simulate(mech, [1.0, 0.5], [0.0, 0.0], 2.0, rtol=1e-5, atol=1e-5, keep_energy=True)
-    free = lw.simulate(mech, [1.0, 0.5], [0.0, 0.0], 2.0, rtol=1e-5, atol=1e-5)
+    motion = lw.simulate(
+        mech, [1.0, 0.5], [0.0, 0.0], 2.0, settings=lw.motion.Settings(rtol=1e-5, atol=1e-5, keep_energy=True)
+    )
+    free = lw.simulate(mech, [1.0, 0.5], [0.0, 0.0], 2.0, settings=lw.motion.Settings(rtol=1e-5, atol=1e-5))
     drift, free_drift = (np.abs(one.energy - one.energy[0]).max() for one in (motion, free))
     assert drift < 1e-12 < free_drift
 
@@ -171,11 +173,11 @@ def test_settings_are_values():
     assert settings.rank == (2, 2) and settings.control == (1.0,) * 4 and hash(settings) == hash(settings)
     with pytest.raises(dataclasses.FrozenInstanceError):
         settings.rank = None
-    assert Settings.from_data(json.loads(json.dumps(settings.to_data()))) == settings
+    assert Setup.from_data(json.loads(json.dumps(settings.to_data()))) == settings
 
 
 def test_files_written_under_former_names_are_read():
     data = lw.simulate(lw.mechanisms.four_bar(), np.zeros(3), np.zeros(3), 0.01).settings.to_data()
     former = {**data, "usual_nearness": data["usual_conditioning"]}
     del former["usual_conditioning"]
-    assert Settings.from_data(former) == Settings.from_data(data)
+    assert Setup.from_data(former) == Setup.from_data(data)

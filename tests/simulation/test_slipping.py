@@ -118,7 +118,7 @@ def test_a_robot_that_stands_stands_in_simulations_as_in_implicit_rollouts():
         robot, lw.neutral(robot), kp=dict.fromkeys(legs, 150.0), kd=dict.fromkeys(legs, 4.0), gravity=False
     )
     rolled, _ = lw.rollout(robot, None, None, None, 1e-3, 1000, "semi_implicit", feedback=hold)
-    motion = lw.simulate(robot, None, None, 1.0, control=hold, rtol=1e-6, atol=1e-6)
+    motion = lw.simulate(robot, None, None, 1.0, control=hold, settings=lw.motion.Settings(rtol=1e-6, atol=1e-6))
     ends = [lw.frame_pose(robot, q, "front_left_toe")[:2, 3] for q in (rolled[0], rolled[-1], motion.q[-1])]
     assert np.linalg.norm(ends[2] - ends[0]) < 2e-3
     np.testing.assert_allclose(ends[2], ends[1], atol=1e-4)

@@ -61,6 +61,8 @@ def test_simulations_step_alike():
             ends.append(motion.v[-1])
     finally:
         del METHODS["kick_drift_kick"]
-    exact = lw.simulate(mech, q0, v0, 0.5, lambda t, q, v: -0.1 * v, rtol=1e-10, atol=1e-12).v[-1]
+    exact = lw.simulate(
+        mech, q0, v0, 0.5, lambda t, q, v: -0.1 * v, settings=lw.motion.Settings(rtol=1e-10, atol=1e-12)
+    ).v[-1]
     errors = [np.abs(end - exact).max() for end in ends]
     assert errors[2] < 0.6 * errors[1] < 0.36 * errors[0]

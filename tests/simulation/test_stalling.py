@@ -7,6 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.motion import integrators
+from tests.simulated import simulate
 
 PENDULUM = lw.mechanisms.double_pendulum()
 
@@ -56,7 +57,7 @@ def test_stiff_motions_never_stall(monkeypatch, method):
     built.joint("elbow", lw.Revolute((0, 1, 0)), "ground", "arm", friction=2.0, limits=lw.Limits(-0.5, 0.5))
     built.joint("wrist", lw.Revolute((0, 1, 0)), "arm", "hand", (0.6, 0, 0), friction=0.1, limits=lw.Limits(-0.3, 0.3))
     robot = built.build("robot")
-    run = lw.simulate(robot, None, [8.0, 0.0], 0.2, method=method, rtol=1e-6, atol=1e-6)
+    run = lw.simulate(robot, None, [8.0, 0.0], 0.2, method=method, settings=lw.motion.Settings(rtol=1e-6, atol=1e-6))
     assert run.stopped == "duration" and run.q[:, 0].max() > 0.3
 
 
@@ -72,7 +73,9 @@ LOST = "not finite|it stalls|cannot go on|leaves all bounds"
 def test_velocities_beyond_all_bounds_are_refused(method, coordinates, speed):
     """Their squares overflow, at once or within steps: the motion ends, and so does the call."""
     with pytest.raises(lw.SimulationError, match=LOST) as caught:
-        lw.simulate(ARM, [0.1, 0.2], [speed, speed], 0.01, method=method, coordinates=coordinates)
+        lw.simulate(
+            ARM, [0.1, 0.2], [speed, speed], 0.01, method=method, settings=lw.motion.Settings(coordinates=coordinates)
+        )
     assert caught.value.trajectory.end.t < 0.01 and len(str(caught.value)) < 400
 
 
@@ -83,7 +86,7 @@ def test_velocities_beyond_all_bounds_are_refused(method, coordinates, speed):
 )
 def test_loops_with_velocities_beyond_all_bounds_are_refused(options, speed):
     with pytest.raises(lw.SimulationError, match=LOST):
-        lw.simulate(FOUR_BAR, None, {"crank_joint": speed}, 0.01, **options)
+        simulate(FOUR_BAR, None, {"crank_joint": speed}, 0.01, **options)
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")

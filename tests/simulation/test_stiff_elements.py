@@ -101,7 +101,7 @@ def test_a_controller_against_dry_friction_of_a_file():
     control = lw.control.computed_torque(
         wrist, lambda t: (np.array([0.1 * t]), np.array([0.1]), np.zeros(1)), kp=200.0, kd=28.0
     )
-    exact = lw.simulate(wrist, [0.0], None, 2.0, control=control, tolerance=1e-9).q[-1]
+    exact = lw.simulate(wrist, [0.0], None, 2.0, control=control, settings=lw.motion.Settings(tolerance=1e-9)).q[-1]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for method, dt in (("semi_implicit", 1e-3), ("rk4", 2e-4)):
@@ -137,7 +137,7 @@ def test_stops_hold_under_full_effort_and_at_usual_speeds():
 
 def test_all_methods_bounce_from_a_stop_as_an_accurate_integration_does():
     mech = slider(limits=lw.Limits(-1.0, 0.1))
-    exact = lw.simulate(mech, None, [1.0], 0.3, rtol=1e-10, atol=1e-12, step=1e-3)
+    exact = lw.simulate(mech, None, [1.0], 0.3, settings=lw.motion.Settings(rtol=1e-10, atol=1e-12), step=1e-3)
     assert np.diff(exact.energy).max() < 1e-9
     for method, errors in (("rk4", (0.07, 1e-5)), ("semi_implicit", (0.15, 0.016))):
         for h, error in zip((1e-3, 1e-4), errors, strict=True):  # 1 ms is half the time constant of the stop

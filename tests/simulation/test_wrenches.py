@@ -10,6 +10,7 @@ from linkwise.mechanism import MechanismError
 from linkwise.motion.forces import Forces
 from linkwise.motion.singular import SingularPositions
 from linkwise.motion.system import FullState, Manifold
+from tests.simulated import simulate
 
 
 def weights(mech: lw.Mechanism, gravity):
@@ -55,13 +56,13 @@ def test_weights_as_wrenches_are_gravity(case):
     make, options = CASES[case]
     mech, q, v = make()
     gravity = np.array([1.0, -9.0, 2.0])
-    found = lw.simulate(mech.with_gravity((0, 0, 0)), q, v, 0.1, wrenches=weights(mech, gravity), **options)
-    expected = lw.simulate(mech.with_gravity(gravity), q, v, 0.1, **options)
+    found = simulate(mech.with_gravity((0, 0, 0)), q, v, 0.1, wrenches=weights(mech, gravity), **options)
+    expected = simulate(mech.with_gravity(gravity), q, v, 0.1, **options)
     tolerance = 1e-10 if "step" in options or "adaptive" in case or options.get("method") == "rk4" else 1e-5
     np.testing.assert_allclose(found.q[-1], expected.q[-1], atol=tolerance)
     np.testing.assert_allclose(found.a[-1], expected.a[-1], atol=1e4 * tolerance)
     assert found.wrenches.shape == (len(found.t), mech.n_links, 6) and expected.wrenches is None
-    still = lw.simulate(mech.with_gravity((0, 0, 0)), q, v, 0.1, **options)
+    still = simulate(mech.with_gravity((0, 0, 0)), q, v, 0.1, **options)
     assert np.abs(still.q[-1] - found.q[-1]).max() > 1e-3
 
 
@@ -131,4 +132,6 @@ def test_wrenches_that_make_no_sense():
     with pytest.raises(MechanismError, match="wrenches gives an array of shape"):
         lw.simulate(mech, q, v, 0.1, wrenches=lambda t, q, v: np.zeros((1, 6)))
     with pytest.raises(ValueError, match="keep_energy is for free motions"):
-        lw.simulate(mech, q, v, 0.1, wrenches=np.zeros((mech.n_links, 6)), keep_energy=True)
+        lw.simulate(
+            mech, q, v, 0.1, wrenches=np.zeros((mech.n_links, 6)), settings=lw.motion.Settings(keep_energy=True)
+        )

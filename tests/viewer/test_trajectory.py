@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.simulated import simulate
 from tests.viewer.to_draw import KINDS, built, hinged
 
 pytest.importorskip("matplotlib")
@@ -194,7 +195,7 @@ def test_driven_motions_show_forces_and_their_power_instead_of_a_drift():
     ids=str,
 )
 def test_a_drift_is_shown_only_where_energy_should_stay(options, conserves):
-    motion = lw.simulate(lw.mechanisms.double_pendulum(), [1.0, 0.5], [0.0, 0.0], 0.1, **options)
+    motion = simulate(lw.mechanisms.double_pendulum(), [1.0, 0.5], [0.0, 0.0], 0.1, **options)
     figure = motion.plot()
     assert ("change of total\n/ largest kinetic" in curves(figure)) == conserves
     lowest = [ax for ax in figure.axes if ax.get_xlabel() == "time (s)"]

@@ -62,6 +62,9 @@ class Array:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # arrays are keys of what every call is given
+
 
 class Place(NamedTuple):
     """Element ``offset`` past the position number ``base`` of an iteration (None: past the beginning).

@@ -12,7 +12,7 @@ constraints close as the mechanism has them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,8 @@ class ConstrainedStep:
     v        the velocities that it begins with, after the impact of constraints that engage
     active   (number of loops,): 1 for those that hold, 0 for those that do not; None: all hold, and stay as they are
     settled  the largest last correction of positions, in radians and sizes of loops
+    drives   by moment of the step (``Method.moments``), what each drive asks for: (position, velocity, acceleration);
+             None: what ``tree`` has, at all moments
     """
 
     def __init__(
@@ -51,7 +53,10 @@ class ConstrainedStep:
         active: Sequence[Scalar] | None,
         fronts: Fronts,
         settled: float = SETTLED,
+        drives: Mapping[float, Sequence[Sequence[Scalar]]] | None = None,
     ):
+        self._drives = drives
+        tree = self._at(tree, 0.0)
         self.tree, self.v, self.active = tree, list(v), None if active is None else list(active)
         self._fronts, self._settled = fronts, settled
         self._stages: list[ClosedMotion] = []
@@ -71,9 +76,10 @@ class ConstrainedStep:
         tau: Sequence[Scalar],
         wrenches: Any = None,
         resistances: Resistances = NO_RESISTANCES,
+        c: float = 0.0,
     ) -> Vector:
-        """(nv,): of one stage."""
-        tree, units = with_resisting_joints(self.tree, resistances), self._fronts.units
+        """(nv,): of one stage, after the part c of the step."""
+        tree, units = with_resisting_joints(self._at(self.tree, c), resistances), self._fronts.units
         if self.active is None:
             self._stages.append(ClosedMotion(tree, q, v, wrenches, self._fronts, resistances.links))
             return self._stages[-1].under(tau)
@@ -89,18 +95,27 @@ class ConstrainedStep:
         mechanism = self.tree.mechanism
         ends = mechanism.nq, mechanism.nq + mechanism.nv
         q, v, more = reached[: ends[0]], reached[ends[0] : ends[1]], reached[ends[1] :]
+        tree = self._at(self.tree, 1.0)
         passes = PASSES if isinstance(method, Tableau) and method.order > 2 else PASSES + 1
         if self.active is not None:
-            found = project_active(self.tree, q, v, self.active, self._fronts.units, (self._settled, passes))
+            found = project_active(tree, q, v, self.active, self._fronts.units, (self._settled, passes))
             margins = [*(1.0 - doubt for doubt in self._doubt), *found.margins]
             reliability = unless_open(self._fronts.units, self._open, if_positive(margins, 2.0), CLOSED)
             return [*found.q, *found.v, *more], reliability, FAR**2
         # The last stage of a tableau, whose loops are eliminated already, is near the end.
         nearby = self._stages[-1].rows if isinstance(method, Tableau) else None
-        found = project(self.tree, q, v, self._fronts, self._settled, passes, nearby)
+        found = project(tree, q, v, self._fronts, self._settled, passes, nearby)
         margins = [*(margin for stage in self._stages for margin in stage.margins), *found.margins]
         reliability, length = if_positive(margins, 2.0), dt.item() if hasattr(dt, "item") else dt
         return [*found.q, *found.v, *more], reliability, self._stages[0].steps_to_singular(self.v, length)
+
+    def _at(self, tree: Tree, c: float) -> Tree:
+        """The tree with what its drives ask for after the part c of the step."""
+        if self._drives is None:
+            return tree
+        known = min(self._drives, key=lambda moment: abs(moment - c))
+        driven = tree.mechanism.constraints.driven
+        return dataclasses.replace(tree, drives=dict(zip(driven, map(list, self._drives[known]), strict=True)))
 
 
 def anchored(tree: Tree, q: Sequence[Scalar]) -> Tree:
@@ -150,7 +165,7 @@ def closed_step(
     hold where they are.
     """
     step = ConstrainedStep(tree, q, v, active, fronts, settled)
-    reached = advanced(method, step.tree, q, step.v, dt, lambda q, v, _: step.accelerations(q, v, tau, wrenches))
+    reached = advanced(method, step.tree, q, step.v, dt, lambda q, v, *_: step.accelerations(q, v, tau, wrenches))
     return step.end(method, reached, dt)
 
 

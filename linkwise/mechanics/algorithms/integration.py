@@ -31,7 +31,7 @@ from .configuration import MANIFOLD, difference, drift, integrate, kick_bias
 from .dynamics import forward_dynamics
 
 Vector = list[Scalar]
-Rates = Callable[[Sequence[Scalar], Vector, Vector], Vector]
+Rates = Callable[[Sequence[Scalar], Vector, Vector, float], Vector]
 RootedTree = tuple[int, np.ndarray, int]  # its order, its elementary weights at the stages, its density
 ROUNDED = 1e-9  # what a condition on rounded coefficients may be off by
 
@@ -72,6 +72,11 @@ class Tableau:
     def evaluations(self) -> int:
         """Number of acceleration evaluations per step."""
         return len(self.stages)
+
+    @property
+    def moments(self) -> tuple[float, ...]:
+        """When a step looks at what depends on time, in parts of it, its end last."""
+        return tuple(sorted({*map(sum, self.stages), 1.0}))
 
     @property
     def rows(self) -> np.ndarray | None:
@@ -141,6 +146,12 @@ class Splitting:
         """Number of acceleration evaluations per step."""
         return sum(kick != 0.0 for kick in self.kicks)
 
+    @property
+    def moments(self) -> tuple[float, ...]:
+        """When a step looks at what depends on time, in parts of it, its end last."""
+        times = (0.0, *accumulate(self.drifts))
+        return tuple(sorted({*(c for c, kick in zip(times, self.kicks, strict=False) if kick), 1.0}))
+
     def advance(self, q: Any, v: np.ndarray, h: Any, acceleration: Callable[..., Any], drift: Callable[..., Any]):
         """q and v after a step h; ``acceleration(c, q, v)`` is evaluated at the fraction c, ``drift(q, v, h)`` moves
         the positions.
@@ -164,7 +175,7 @@ METHODS: dict[str, Method] = {
 
 def step(method: Method, tree: Tree, q, v, tau, dt, wrenches=None) -> Vector:
     """(nq + nv,): q and v after dt."""
-    return advanced(method, tree, q, v, dt, lambda q, v, _: forward_dynamics(tree, q, v, tau, wrenches))
+    return advanced(method, tree, q, v, dt, lambda q, v, *_: forward_dynamics(tree, q, v, tau, wrenches))
 
 
 STEP = ("q", "v", "tau", "dt")
@@ -191,18 +202,18 @@ for _name, _method in METHODS.items():
 
 
 def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[Scalar] = ()) -> Vector:
-    """q, v and ``more`` after dt: ``rates(q, v, more)`` are the rates of v and of what else changes in time (the
-    activations of actuators), one after the other."""
+    """q, v and ``more`` after dt: ``rates(q, v, more, c)`` are the rates of v and of what else changes in time (the
+    activations of actuators), one after the other, after the part c of the step."""
     dt = scalars([dt.item() if hasattr(dt, "item") else dt])  # since arrays of scalars do not multiply scalars
     n = len(v)
 
-    def changes(q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
-        return scalars(rates(q, x[:n].tolist(), x[n:].tolist()))
+    def changes(c: float, q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
+        return scalars(rates(q, x[:n].tolist(), x[n:].tolist(), c))
 
     if isinstance(method, Splitting):
 
-        def kick(_: float, q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
-            return changes(q, x) + scalars([*kick_bias(tree, x[:n].tolist()), *[0.0] * (len(x) - n)])
+        def kick(c: float, q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
+            return changes(c, q, x) + scalars([*kick_bias(tree, x[:n].tolist()), *[0.0] * (len(x) - n)])
 
         def moved(q: Sequence[Scalar], x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
             end = drift(tree, q, x[:n].tolist(), h)
@@ -212,10 +223,10 @@ def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[
         return [*q, *x.tolist()]
     refuse_lost_orders(method, tree.mechanism)
 
-    def slopes(_: float, x: np.ndarray) -> np.ndarray:
+    def slopes(c: float, x: np.ndarray) -> np.ndarray:
         u = x[:n]
         there = q if x is start else integrate(tree, q, u.tolist(), 1.0)
-        return scalars([*step_rates(tree, u.tolist(), x[n : 2 * n].tolist()), *changes(there, x[n:])])
+        return scalars([*step_rates(tree, u.tolist(), x[n : 2 * n].tolist()), *changes(c, there, x[n:])])
 
     start = scalars([0.0] * n + [*v, *more])
     reached = method.advance(start, dt, slopes)

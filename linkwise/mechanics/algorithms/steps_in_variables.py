@@ -75,6 +75,11 @@ class Partitioned:
         """Number of rate evaluations per step."""
         return self.iterations * len(self.weights)
 
+    @property
+    def moments(self) -> tuple[float, ...]:
+        """When a step looks at what depends on time, in parts of it, its end last."""
+        return tuple(sorted({*map(sum, self.positions), 1.0}))
+
     def advance(
         self, q: np.ndarray, p: np.ndarray, h: Any, first: tuple[np.ndarray, np.ndarray], rates: Slopes
     ) -> tuple[np.ndarray, np.ndarray]:

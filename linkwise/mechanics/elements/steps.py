@@ -15,7 +15,7 @@ from ..recursions.tree import Tree
 from ..scalar import Scalar, select
 from .law import Acting, Implicitly
 
-Motion = Callable[[Sequence[Scalar], Vector, Vector, Any, Resistances], Vector]
+Motion = Callable[[Sequence[Scalar], Vector, Vector, Any, Resistances, float], Vector]
 
 
 class Start(NamedTuple):
@@ -51,7 +51,9 @@ class ActingStep:
     def of_tree(self, tree: Tree, start: Start) -> Vector:
         """In joint velocities, constraints ignored."""
 
-        def motion(q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances) -> Vector:
+        def motion(
+            q: Sequence[Scalar], v: Vector, forces: Vector, pushes: Any, resistances: Resistances, _: float
+        ) -> Vector:
             return resisted_forward_dynamics(tree, q, v, forces, pushes, resistances)
 
         return advanced(
@@ -98,18 +100,18 @@ class ActingStep:
         again = implicitly is not None and any(law.corrects_steps(tree.mechanism) for law in self.acting.laws)
 
         def solved(
-            q: Sequence[Scalar], v: Vector, activation: Vector, implicitly: Implicitly | None
+            q: Sequence[Scalar], v: Vector, activation: Vector, c: float, implicitly: Implicitly | None
         ) -> tuple[Vector, Vector]:
             acting = self.acting.forces(tree, q, v, start.ctrl, activation, implicitly=implicitly)
             forces = [x + y for x, y in zip(start.tau, acting.joint_forces, strict=True)]
-            return motion(q, v, forces, _together(start.wrenches, acting.wrenches), acting.resistances), acting.rates
+            return motion(q, v, forces, _together(start.wrenches, acting.wrenches), acting.resistances, c), acting.rates
 
-        def rates(q: Sequence[Scalar], v: Vector, activation: Vector) -> Vector:
-            accelerations, changes = solved(q, v, activation, implicitly)
+        def rates(q: Sequence[Scalar], v: Vector, activation: Vector, c: float) -> Vector:
+            accelerations, changes = solved(q, v, activation, c, implicitly)
             if implicitly is not None and again:
                 bias = kick_bias(tree, v)
                 reached = [x + implicitly.step * (a + k) for x, a, k in zip(v, accelerations, bias, strict=True)]
-                accelerations, changes = solved(q, v, activation, implicitly._replace(reached=reached))
+                accelerations, changes = solved(q, v, activation, c, implicitly._replace(reached=reached))
             return [*accelerations, *changes]
 
         return rates

@@ -11,6 +11,7 @@ import linkwise as lw
 from linkwise.mechanics.spatial import Motion, Vector3
 from linkwise.mechanics.spatial.motion import NO_MOTION
 from linkwise.mechanism import MechanismError
+from tests.simulated import simulate
 
 from ...linearization.differences import Neighbourhood, close, slope
 from .body_planar import BodyPlanar, cart, turned
@@ -75,8 +76,8 @@ def test_dynamics_agree_with_the_ordinary_joint():
 )
 def test_simulate(options):
     q, v, rates, _ = states(3)
-    found = lw.simulate(OWN, q, v, 0.3, **options)
-    expected = lw.simulate(PLAIN, q, rates, 0.3, rtol=1e-11, atol=1e-11)
+    found = simulate(OWN, q, v, 0.3, **options)
+    expected = lw.simulate(PLAIN, q, rates, 0.3, settings=lw.motion.Settings(rtol=1e-11, atol=1e-11))
     np.testing.assert_allclose(found.q[-1], expected.q[-1], atol=3e-7)
     assert np.ptp(found.energy) < 1e-5
 
@@ -89,13 +90,13 @@ def test_simulate_with_a_loop():
     found = lw.simulate(own, q, v, 0.2)
     expected = lw.simulate(plain, q, turned(q) @ v, 0.2)
     np.testing.assert_allclose(found.q[-1], expected.q[-1], atol=1e-6)
-    with_charts = lw.simulate(own, q, v, 0.2, coordinates="independent")
+    with_charts = lw.simulate(own, q, v, 0.2, settings=lw.motion.Settings(coordinates="independent"))
     np.testing.assert_allclose(with_charts.q[-1], expected.q[-1], atol=1e-6)
 
 
 def test_rollout_is_of_fourth_order():
     q, v, rates, _ = states(5)
-    exact = lw.simulate(PLAIN, q, rates, 0.4, rtol=1e-12, atol=1e-12).q[-1]
+    exact = lw.simulate(PLAIN, q, rates, 0.4, settings=lw.motion.Settings(rtol=1e-12, atol=1e-12)).q[-1]
     errors = [np.abs(lw.rollout(OWN, q, v, None, 0.4 / n, n, final_only=True)[0] - exact).max() for n in (20, 40)]
     assert errors[1] < 1e-4 and 3.6 < np.log2(errors[0] / errors[1]) < 4.6
     first = [

@@ -171,7 +171,7 @@ def test_a_hanging_arm_is_pulled_with_the_mouse(opened):
 
 def test_a_motion_plays_and_is_kept(opened, tmp_path):
     arm = lw.mechanisms.puma560()
-    motion = lw.simulate(arm, lw.neutral(arm), np.zeros(6), 1.0, output_step=0.02)
+    motion = lw.simulate(arm, lw.neutral(arm), np.zeros(6), 1.0, t_eval=0.02)
     page = opened(motion)
     viewer, before = page.viewer, page.picture()
     page.page.get_by_role("button", name="Play", exact=True).click()
@@ -192,9 +192,7 @@ def test_a_motion_plays_and_is_kept(opened, tmp_path):
 
 def test_everything_that_can_be_shown_is(opened):
     loader = lw.mechanisms.loader()
-    motion = lw.simulate(
-        loader, lw.constraints.assemble(loader, loader.initial), np.zeros(loader.nv), 0.5, output_step=0.02
-    )
+    motion = lw.simulate(loader, lw.constraints.assemble(loader, loader.initial), np.zeros(loader.nv), 0.5, t_eval=0.02)
     page = opened(motion)
     viewer, before = page.viewer, page.picture()
     viewer.ask("seek", lambda: viewer.seek(0.3))
