@@ -46,7 +46,7 @@ class NearestBranch:
         self._row = slice(first, last + 1) if self._places == list(range(first, last + 1)) else None
         self._rest = [k for k in range(mech.nq) if k not in form.places]
         fixed = tuple(mech.initial.tolist())
-        options = {"geometry": form.geometry, "frame": frame, "places": form.places, "fixed": fixed}
+        options = {"geometry": form.geometry, "frame": frame, "indices": form.places, "fixed": fixed}
         self._kernel = _compiled(mech, nearest_branch, options)
         self._last: tuple[bytes, Any] = (b"", None)
 

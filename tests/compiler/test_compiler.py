@@ -73,6 +73,7 @@ def test_every_array_function_compiles():
     assert {name.rpartition(".")[2] for name, value in functions.items() if value not in COMPILED} == {
         *("base_parameters", "dh_table", "inertial_parameters", "physical_parameters", "rotor_inertias"),  # of no state
         *("check_state", "place_on_ground"),
+        *("check_joint", "drive_values", "rotation_about", "tip_to_base"),  # of joints, drives and sweeps of one's own
         *(
             "from_dh",
             "load",

@@ -329,7 +329,7 @@ def nearest_branch(
 
     windows   (3, 6): the guess, and whole rotations and angles between -pi and pi, whose sums are the middles of the
               whole rotations in which angles are taken
-    places and fixed   where the six joints are in q, and the rest of q
+    indices and fixed  where the six joints are in q, and the rest of q
     """
     best: list[Scalar] = []
     least: Scalar = 0.0
