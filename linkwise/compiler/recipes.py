@@ -196,11 +196,11 @@ def disabled() -> Iterator[None]:
 
 
 def recipe(function: Callable[..., Any], *arguments: Any) -> str | None:
-    """The digest of a call in this version of the package; None where an argument has none."""
+    """The digest of a call in this version of the package; None where an argument has none, or is nested too deep."""
     try:
         made = _Digests().of((function, arguments))
         return hashlib.sha256(made + _environment() + _of_registered()).hexdigest()
-    except Foreign:
+    except (Foreign, RecursionError):
         return None
 
 

@@ -33,10 +33,11 @@ from ..constraints.sizes import sizes as sizes_of
 from ..constraints.sizes import units
 from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
 from ..dynamics.by_joint import state_by_joint
-from ..dynamics.derivatives import tangent_rows
+from ..dynamics.derivatives import step_derivatives, tangent_rows
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
-from ..dynamics.states import Float64Array, real_numbers
+from ..dynamics.states import Float64Array, array_of
+from ..mechanics.algorithms.algorithm import ALGORITHMS
 from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.elements.law import Acting
 from ..mechanism import (
@@ -179,14 +180,15 @@ def rollout_derivatives(
     tau, dt, method, wrenches, feedback, ctrl, forces, passive, active, drive   as ``rollout`` was given them
 
     dx_next = A dx + B du, where x is (q, v) with changes of configurations along tangent directions (``difference``).
-    By ``rollout_vjp``, one step backwards for each row; ``step_derivatives`` are those of the bare mechanism.  Of steps
-    that are not the compiled ones, near singular positions, they are NaN, and a warning names state and step.
+    By ``step_derivatives`` where joint forces and wrenches alone act on a tree, elsewhere by ``rollout_vjp``, one step
+    backwards for each row.  Of steps that are not the compiled ones, near singular positions, they are NaN, and a
+    warning names state and step.
     """
     require_mechanism(mech)
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     one_of("by", by, BY)
-    q, v = real_numbers("q", q), real_numbers("v", v)
+    q, v = array_of("q", q), array_of("v", v)
     if q.ndim < 2 or q.shape[-1] != mech.nq or v.shape[-1:] != (mech.nv,) or v.shape[:-1] != q.shape[:-1]:
         raise MechanismError(
             f"q and v must be those of rollout, (..., steps + 1, {mech.nq}) and (..., steps + 1, {mech.nv}), "
@@ -194,26 +196,34 @@ def rollout_derivatives(
         )
     if any(one.has_activation for one in mech.forces.actuators):
         raise MechanismError("rollout_derivatives: actuators with states of their own need rollout_vjp")
-    n = mech.nv
-    unit = np.zeros((2 * n, 2, 2 * n), q.dtype)  # each element of the state at the end of a step counts for itself
-    unit[:, 1] = np.eye(2 * n)
-    unit = unit.reshape(2 * n, *(1,) * (q.ndim - 1), 2, 2 * n)
+    tau = state_by_joint(mech, {"tau": tau})["tau"]
+    ctrl = inputs_by_actuator(mech, unless_empty(mech, ctrl))
+    if by == "tau" and not mech.loops and all(x is None for x in (ctrl, feedback, active, drive)):
+        bare = _of_bare_step(mech, q, v, Driving(tau, dt, q.shape[-2] - 1, method, passive=passive, wrenches=wrenches))
+        if bare is not None:
+            return bare
     starts_and_ends = [np.stack([x[..., :-1, :], x[..., 1:, :]], axis=-2) for x in (q, v)]
     if feedback is not None and "target" in feedback:
         feedback = {**feedback, "target": _per_step(feedback["target"], 1)}
     pairs = starts_and_ends[0], starts_and_ends[1], None
     driving = Driving(
-        _per_step(state_by_joint(mech, {"tau": tau})["tau"], 1),
+        _per_step(tau, 1),
         dt,
         1,
         method,
         passive=passive,
         wrenches=_per_step(wrenches, 2),
         feedback=feedback,
-        ctrl=_per_step(inputs_by_actuator(mech, unless_empty(mech, ctrl)), 1),
+        ctrl=_per_step(ctrl, 1),
         active=_per_step(active, 1),
         drive=_per_step(drives_of(mech, drive, step_of(mech, method, "joint"), dt, q.shape[-2] - 1).get(DRIVE), 3),
     )
+    n = mech.nv
+    unit = np.zeros(
+        (2 * n, 2, 2 * n), np.result_type(q, np.float32)
+    )  # each element of the state at the end of a step counts for itself
+    unit[:, 1] = np.eye(2 * n)
+    unit = unit.reshape(2 * n, *(1,) * (q.ndim - 1), 2, 2 * n)
     cotangent = unit[..., :n], unit[..., n:]
     found, left = _gradients(mech, pairs, driving, cotangent, ("q0", "v0", by))
     if mech.loops:
@@ -221,6 +231,42 @@ def rollout_derivatives(
         _warn_of_left(mech, "rollout_derivatives", left, steps_apart=True)
     rows = np.concatenate([found["q0"], found["v0"]], axis=-1)
     return np.moveaxis(rows, 0, -2), np.moveaxis(found[by][..., 0, :], 0, -2)
+
+
+def _of_bare_step(
+    mech: Mechanism, q: np.ndarray, v: np.ndarray, driving: Driving
+) -> tuple[Float64Array, Float64Array] | None:
+    """(A, B) by the recursion that the steps of a method have for their derivatives, where joint forces and wrenches
+    alone act; None if there is no such recursion, or more acts."""
+    step, tau, wrenches = step_of(mech, driving.method, "joint"), driving.tau, driving.wrenches
+    name, ranks = f"{step.name}_step_derivatives", ((tau, 1), (wrenches, 2))
+    if name not in ALGORITHMS or np.ndim(driving.dt) or not all(_fits(x, driving.steps, core) for x, core in ranks):
+        return None
+    if acting_laws(mech, driving.passive, step, driving.dt).laws:
+        return None
+    again = _Again(mech, step, driving.target, driving.passive, (q, v), {})
+    for k in sorted({0, driving.steps - 1}) if driving.steps else ():  # enough to tell another method
+        forces, pushes = (_at_step(x, k, core) for x, core in ranks)
+        options = {} if wrenches is None else {"wrenches": pushes}
+        reached = again.moved((q[..., k, :], v[..., k, :]), forces, driving.dt, 1, options)
+        _check_arrival([x[..., None, -1, :] for x in reached[:2]], [x[..., k + 1, :] for x in (q, v)], k + 1)
+    dt, tau = step_length(mech, driving.dt), np.zeros(mech.nv, v.dtype) if tau is None else tau
+    return step_derivatives(mech, q[..., :-1, :], v[..., :-1, :], tau, dt, step.method, wrenches)
+
+
+def _fits(given: Any, steps: int, core: int) -> bool:
+    """Whether what drives a rollout is numbers (*core,) or (..., steps, *core), steps may be 1."""
+    shape = np.shape(given)
+    return given is None or len(shape) == core or (len(shape) > core and shape[-core - 1] in (1, steps))
+
+
+def _at_step(given: Any, k: int, core: int) -> Any:
+    """What drives step k of a rollout, for a rollout of one step."""
+    if given is None or np.ndim(given) == core:
+        return given
+    return np.asarray(given)[
+        (..., slice(k, k + 1) if np.shape(given)[-core - 1] > 1 else slice(None), *(slice(None),) * core)
+    ]
 
 
 def _per_step(given: Any, core: int) -> Any:
@@ -661,11 +707,17 @@ class _Again:
             options |= {"activation": activation[0], "return_activation": True}
         if self.mech.loops:
             options["return_status"] = True
+        return self.moved((q, v), tau, dt, steps, options)
+
+    def moved(
+        self, start: Sequence[np.ndarray], tau: Any, dt: Any, steps: int, options: Mapping[str, Any]
+    ) -> tuple[np.ndarray, ...]:
+        """The states of these steps, and their status, without warnings of where they start."""
         with warnings.catch_warnings():
-            for kind in (LimitWarning, PenetrationWarning):  # of where the motion started
+            for kind in (LimitWarning, PenetrationWarning):
                 warnings.simplefilter("ignore", kind)
             found = rollout(
-                self.mech, q, v, tau, dt, steps, self.step.method, **options, target=self.target,
+                self.mech, *start, tau, dt, steps, self.step.method, **options, target=self.target,
                 passive=self.passive, coordinates=self.step.coordinates,
             )  # fmt: skip
         return found if self.mech.loops else (*found, _NONE)

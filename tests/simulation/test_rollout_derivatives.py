@@ -104,15 +104,51 @@ def test_variants_share_the_code_of_gradients(monkeypatch):
     loads = []
     load = gradients.load
     monkeypatch.setattr(gradients, "load", lambda *given: loads.append(given[0].name) or load(*given))
-    arm = lw.mechanisms.double_pendulum()
+    arm, feedback = lw.mechanisms.double_pendulum(), {"target": [0.2, 0.1], "kp": 5.0, "kd": 0.5}
     for k in range(5):
         mech = arm.with_gravity((0.1 * k, 0.2, -9.0 - k))
-        q, v = lw.rollout(mech, [0.1, 0.2], [0.3, 0.4], None, 1e-3, 2)
-        found = lw.derivatives.rollout_derivatives(mech, q, v, None, 1e-3)
+        q, v = lw.rollout(mech, [0.1, 0.2], [0.3, 0.4], None, 1e-3, 2, feedback=feedback)
+        found = lw.derivatives.rollout_derivatives(mech, q, v, None, 1e-3, feedback=feedback)
         own = copy.deepcopy(mech)  # has no family
         before = len(loads)
-        expected = lw.derivatives.rollout_derivatives(own, q, v, None, 1e-3)
+        expected = lw.derivatives.rollout_derivatives(own, q, v, None, 1e-3, feedback=feedback)
         del loads[before:]
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
     assert len(loads) == 2
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_steps_on_which_nothing_else_acts_cost_what_their_own_derivatives_cost(method, dtype):
+    mech = lw.mechanisms.random_tree(4, 3)
+    rng = np.random.default_rng(1)
+    q, v, tau, pushes = (
+        x.astype(dtype)
+        for x in (
+            *lw.random_state(mech, rng, (2,)),
+            rng.normal(size=(2, 5, mech.nv)),
+            rng.normal(size=(2, 5, len(mech.link_names), 6)),
+        )
+    )
+    path = lw.rollout(mech, q, v, tau, dtype(DT), 5, method, wrenches=pushes)
+    found = lw.derivatives.rollout_derivatives(mech, *path, tau, dtype(DT), method, wrenches=pushes)
+    starts = path[0][:, :-1], path[1][:, :-1]
+    expected = lw.derivatives.step_derivatives(mech, *starts, tau, dtype(DT), method, pushes)
+    assert all(x.dtype == dtype and np.array_equal(x, y) for x, y in zip(found, expected, strict=True))
+    with pytest.raises(lw.KernelError, match="not the motion that rollout makes"):
+        lw.derivatives.rollout_derivatives(mech, *path, tau + 1.0, dtype(DT), method, wrenches=pushes)
+    with pytest.raises(lw.KernelError, match="do not broadcast"):
+        lw.derivatives.rollout_derivatives(mech, *path, tau[:, :2], dtype(DT), method)
+
+
+def test_a_step_backwards_for_each_row_gives_what_the_methods_own_derivatives_give():
+    mech = lw.mechanisms.random_tree(4, 5)
+    rng = np.random.default_rng(2)
+    tau = rng.normal(size=(3, mech.nv))
+    path = lw.rollout(mech, *lw.random_state(mech, rng), tau, DT, 3)
+    bare = lw.derivatives.rollout_derivatives(mech, *path, tau, DT)
+    target = {"target": mech.initial, "kp": 0.0, "kd": 0.0}  # feedback of no force, which has no such derivatives
+    rows = lw.derivatives.rollout_derivatives(mech, *path, tau, DT, feedback=target)
+    for one, other in zip(bare, rows, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12 * np.abs(other).max())

@@ -427,8 +427,10 @@ class HeldNeighbourhood:
 
     def _least(self, rates: Vector) -> Vector:
         """The least step that changes constraints by ``rates``."""
-        found = self.loops.within(self.loops.with_products(rates))
-        return [scaled(x, unit) for x, unit in zip(found, self.columns, strict=True)]
+        if not rates:
+            return [0.0] * len(self.columns)
+        step = self.loops.within(self.loops.with_products(rates))
+        return [scaled(x, unit) for x, unit in zip(step, self.columns, strict=True)]
 
     @property
     def state_changes(self) -> Matrix:
