@@ -246,3 +246,23 @@ def moved_from(module: str) -> Callable[[str], Any]:
         raise AttributeError(f"module 'linkwise.{module}' has no attribute {name!r}")
 
     return __getattr__
+
+
+#: Modules that are gone, and where what was in them is.
+GONE = {"linkwise.simulation": "linkwise.motion", "linkwise.dynamics.closed": "linkwise.constraints"}
+
+
+class _GoneModules:
+    """Says of modules that are gone where their contents are: objects pickled by earlier versions ask for them."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name in GONE:
+            raise ModuleNotFoundError(
+                f"{name} is {GONE[name]} now: kernels, motions and studies that an earlier version of linkwise pickled "
+                "are made again by the same calls under their present names",
+                name=name,
+            )
+
+
+sys.meta_path.append(_GoneModules)

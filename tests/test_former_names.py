@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import operator
+import pickle
 import re
 import subprocess
 import sys
@@ -122,3 +123,14 @@ def test_former_attributes_of_mechanisms_say_where_they_went():
             np.testing.assert_array_equal(former, value)
         else:
             assert former == (tuple(value) if name == "frame_names" else value)
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [("linkwise.simulation.step_kernels", "linkwise.motion"), ("linkwise.dynamics.closed", "linkwise.constraints")],
+)
+def test_what_an_earlier_version_pickled_names_where_its_module_went(former, now):
+    with pytest.raises(ModuleNotFoundError, match=f"is {re.escape(now)} now: kernels, motions and studies"):
+        pickle.loads(f"c{former}\nstep_kernel\n.".encode())
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'linkwise\.simulations'"):
+        importlib.import_module("linkwise.simulations")
