@@ -713,11 +713,12 @@ class _Again:
         self, start: Sequence[np.ndarray], tau: Any, dt: Any, steps: int, options: Mapping[str, Any]
     ) -> tuple[np.ndarray, ...]:
         """The states of these steps, and their status, without warnings of where they start."""
+        q, v = start
         with warnings.catch_warnings():
             for kind in (LimitWarning, PenetrationWarning):
                 warnings.simplefilter("ignore", kind)
             found = rollout(
-                self.mech, *start, tau, dt, steps, self.step.method, **options, target=self.target,
+                self.mech, q, v, tau, dt, steps, self.step.method, **options, target=self.target,
                 passive=self.passive, coordinates=self.step.coordinates,
             )  # fmt: skip
         return found if self.mech.loops else (*found, _NONE)
