@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -416,12 +417,14 @@ def _initial_state(
 def _sample_times(start: float, duration: float, t_eval: Any) -> np.ndarray | None:
     if t_eval is None:
         return None
+    if not isinstance(t_eval, (numbers.Real, str)):
+        t_eval = real_numbers("t_eval", t_eval)
     if np.ndim(t_eval) == 0:
         check_positive("t_eval", t_eval, "number of seconds between samples, or a list of times")
         whole = math.floor(duration / t_eval * (1.0 + 1e-12))
         times = start + t_eval * np.arange(whole + 1)
         return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
-    times = real_numbers("t_eval", t_eval)
+    times: np.ndarray = t_eval
     if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
         raise MechanismError("t_eval must be a list of times, each later than the one before")
     slack = 1e-12 * (start + duration)
