@@ -20,8 +20,9 @@ SCENE_MODULES = ("linkwise.mechanism", "linkwise.mechanics.joints", "linkwise.re
 SCENE_NAMES = {"random_state", "neutral", "Kernel"}
 #: Mechanisms that are results of a paper themselves: saha1999, Appendix A and Table 3.
 PRINTED_MECHANISMS = {"from_dh", "stanford_arm"}
-#: Of the tests: what makes the arms and motions that statements are tried on.
+#: Of the tests: what makes the arms and motions that statements are tried on, and what all tests run within.
 SCENERY = {"TipToBase", "Chain", "Case", "moving_arm", "random_chain", "random_arm", "without_armature"}
+SCENERY |= {"no_recipes_of_changed_code"}
 
 
 def reaches_linkwise(item: pytest.Function) -> bool:
