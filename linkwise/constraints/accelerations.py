@@ -398,13 +398,12 @@ def null_space(
     tolerance: float | None = None,
     active: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv, p): K with G K = 0, a basis of the motions that keep loops closed; p = degrees of freedom.
+    """(nv, p): K with G K = 0: its columns span the velocities that keep loops closed; p = degrees of freedom.
 
-    In a batch p is the largest of all states; columns that a state does not need are zero.  Orthonormal for "svd",
-    "tangent", "differentiable" and "elimination" (compiled; states that are singular or nearly so are left to "svd");
-    for "partitioning" the motions per unit of the coordinates that pivoting chooses; with
-    ``independent`` (as for ``forward_dynamics``) K gives v per unit of those coordinates (2.44).  Loops that are not
-    ``active`` (..., len(mech.loops)) have no part in it.
+    Columns are orthonormal for "svd", "tangent", "differentiable" and "elimination" (compiled; states that are singular
+    or nearly so are left to "svd").  For "partitioning" they are velocities per unit of coordinates that pivoting
+    chooses, with ``independent`` (as for ``forward_dynamics``) per unit of those coordinates (2.44).  In a batch p is
+    the largest of all states; unused columns are zero.  Only ``active`` (..., len(mech.loops)) loops count.
     """
     one_of("method", method, ("svd", "elimination", *METHODS))
     (q,) = checked_arrays(mech, q=q)

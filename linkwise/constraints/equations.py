@@ -55,10 +55,10 @@ def degrees_of_freedom(
     """nv minus the rank of G at q (by default near ``mech.initial``, loops closed), of all loops or those that are
     ``active`` (..., len(mech.loops)): an integer, or an array of them for a batch.
 
-    Constraints that are redundant but for the rounding of the data (``redundancy``) do not count; with ``tolerance``
-    those do whose singular value is above it times the largest.  Motions that constraints allow to first order and
-    block to second, wherever the mechanism is, are no degrees of freedom.  q must be assembled: where loops are open,
-    redundant constraints look independent, and a ``MechanismWarning`` says so.
+    By default constraints that are redundant up to the rounding of the data (``redundancy``) are not counted.  With
+    ``tolerance`` the rank is the number of singular values above ``tolerance`` times the largest.  A motion that
+    constraints allow to first order and block to second, at every position, is no degree of freedom.  q must be
+    assembled: open loops make redundant constraints look independent, and a ``MechanismWarning`` says so.
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)

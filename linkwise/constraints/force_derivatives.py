@@ -51,9 +51,10 @@ def multipliers_derivatives(
     """(d_q, d_v, d_tau), each (m, nv): row i has the derivatives of multiplier i of ``multipliers``, along tangent
     directions of q, by v and by tau; zero for loops that are not ``active`` (..., len(mech.loops)).
 
-    As in ``forward_dynamics_derivatives``, changes of q and v that constraints do not allow are projected onto those
-    that they do, and the external ``wrenches`` (n_links, 6) stay as they are in their link frames.  ``forces``,
-    ``ctrl`` and ``activation``: force elements that act too, as for ``forward_dynamics``.
+    As in ``forward_dynamics_derivatives``, changes of q and v that violate constraints are first projected onto allowed
+    ones, as ``constraints.project`` does, with the sizes of all loops, active or not.  The external ``wrenches``
+    (n_links, 6) are constant in their link frames.  ``forces``, ``ctrl`` and ``activation``: force elements that act
+    too, as for ``forward_dynamics``.
     """
     elements = applied(mech, forces, ctrl, activation)
     near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))

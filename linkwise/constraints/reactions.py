@@ -153,10 +153,10 @@ def joint_wrenches(
 
 
 def impact(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
-    """(nv,): the velocities after ``active`` loops (default: all) close at once, without rebound: of all velocities
-    that keep them closed the nearest to ``v`` by the kinetic energy of the difference, v - M^-1 G* (G M^-1 G*)^+ G v.
+    """(nv,): velocities just after the ``active`` loops (default: all) close without rebound,
+    v - M^-1 G* (G M^-1 G*)^+ G v: the allowed velocities that are nearest to ``v`` in kinetic energy.
 
-    Loops that held before must be active too if they are to hold during the impact.
+    Loops that are not active let go: those that held before must be named again to hold during the impact.
     """
     arrays, mask = _given_velocities(mech, q, v, active)
 
@@ -167,8 +167,8 @@ def impact(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | N
 
 
 def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
-    """(number of loops, 6): the impulses [of the moment; of the force] of an ``impact`` that side A of each loop joint
-    exerts on side B, in the frame ``pose_b`` at its origin, as for ``loop_reactions``."""
+    """(number of loops, 6): [angular; linear] impulse of side A on side B of each loop joint during an ``impact``, at
+    the origin and in the axes of ``pose_b``, as for ``loop_reactions``; zero for loops that are not active."""
     arrays, mask = _given_velocities(mech, q, v, active)
 
     def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:

@@ -128,8 +128,10 @@ class DecoupledTracking(CompiledControl):
 def decoupled_tracking(
     mech: Mechanism, reference: Any, rate_gain: Any = 10.0, position_gain: Any = 5.0, limit: Any = None
 ) -> DecoupledTracking:
-    """A controller in total rates (jain1995 Section 8) that follows a motion, from every start (``decoupled.py`` says
-    when).
+    """A controller in total rates (jain1995 Section 8) that follows a motion.
+
+    Errors decay exponentially from every start if every joint has a motor, no joint turns freely (ball, floating), and
+    forces stay within their bounds.
 
     reference       a motion, planned (``lw.trajectories``) or simulated (a ``Trajectory``), a function of t that gives
                     q, (q, v) or (q, v, a), or a configuration

@@ -56,7 +56,8 @@ def contact_points(mech: Mechanism, q: ArrayLike, v: ArrayLike, *, explicit: boo
 
 @of_algorithm("contact_energy")
 def contact_energy(mech: Mechanism, q: ArrayLike, *, explicit: bool | float = False) -> Float64Array:
-    """Potential energy in the springs of all contacts, a scalar per state. ``explicit`` is the length of explicit
-    steps ("rk4"), whose springs are softer and bounded.
+    """Potential energy in the springs of all contacts, a scalar per state.
+
+    explicit   the length of the step, for the energy of the softer, bounded springs of explicit methods ("rk4")
     """
     return kernel_function(mech, ("contact_energy", ("explicit", explicit)))(q)

@@ -210,8 +210,7 @@ def joint_force_derivatives(
     ``lw.forces.activation_rates``, for all force elements (``forces="all"``) or those that ``forces`` names; q moves
     along tangent directions.
 
-    At kinks (a stop just touched, a control input at its bound) they are those of the side on which nothing changes: a
-    stop that does not push, an input beyond its bound.
+    Where a force has a kink (a stop just touched, a control input at its bound) the side with zero slope is taken.
     """
     q, v = _state(mech, q, v)
     elements = applied(mech, forces, ctrl, activation) or _nothing(mech)

@@ -146,9 +146,9 @@ def motion_and_total_rates(
     wrenches: ArrayLike | None = None,
     normalized: bool = True,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """dp/dt, v, and the total joint rates nu = m* v of jain1995 (``linkwise.formulations.diagonal``; xi without
-    normalization), which the filter from p to v finds on its way; of mechanisms with constraints their
-    quasi-velocities."""
+    """(dp/dt, v, nu): the motion from (q, p), and the total joint rates nu = m* v of jain1995
+    (``linkwise.formulations.diagonal``; xi with ``normalized=False``), which the filter from p to v computes on its
+    way.  With constraints nu are quasi-velocities."""
     require_mechanism(mech)
     if not mech.loops:
         return _of_tree(mech, q, p, tau, wrenches, normalized)

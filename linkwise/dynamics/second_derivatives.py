@@ -46,8 +46,8 @@ def forward_dynamics_second_derivatives(
     ctrl: ArrayLike | Mapping[str, Any] | None = None,
     activation: ArrayLike | None = None,
 ) -> Arrays:
-    """(d_qq, d_vv, d_qv, d_tauq), each (nv, nv, nv): how the matrices of ``forward_dynamics_derivatives`` change, row i
-    with acceleration i; of a tree all others are zero.
+    """(d_qq, d_vv, d_qv, d_tauq), each (nv, nv, nv): how the matrices of ``forward_dynamics_derivatives`` change; row i
+    belongs to acceleration i.  The blocks of a tree that are not returned are zero.
 
     d_qq[i, j, k]     along tangent direction k, of the derivative along tangent direction j; the two commute in trees
                       unless j and k belong to one spherical or floating joint

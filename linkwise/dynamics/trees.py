@@ -181,7 +181,8 @@ def forward_link_accelerations(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau:
 @of_algorithm("acceleration_parts")
 def acceleration_parts(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Float64Array:
     """(3, nv): accelerations due to joint forces, to gyroscopic forces, and to bias accelerations with gravity; their
-    sum is forward dynamics (rodriguez1986 10.2).  The split belongs to the link origins."""
+    sum is forward dynamics (rodriguez1986 10.2).  The split, not the sum, depends on where link frames have their
+    origins."""
     return kernel_function(mech, "acceleration_parts")(q, v, tau)
 
 
@@ -205,10 +206,10 @@ def mass_matrix_derivatives(mech: Mechanism, q: ArrayLike) -> Float64Array:
 
 @of_algorithm("bias_force")
 def bias_force(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
-    """(nv,): Coriolis, centrifugal and gravity forces; inverse dynamics without acceleration.
+    """(nv,): Coriolis, centrifugal and gravity forces, h in M a + h = tau - G* lambda.
 
-    Like the mass matrix M it is a term of the equations of motion, M a + bias_force = tau - G* lambda, and the same
-    with constraints (whose forces are -G* lambda) and without; the forces that motion needs are ``inverse_dynamics``.
+    Constraints do not change h, as they do not change the mass matrix M.  ``inverse_dynamics`` gives the forces that a
+    motion needs.
     """
     return kernel_function(mech, "bias_force")(q, v)
 
@@ -327,7 +328,7 @@ def integrate(mech: Mechanism, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> Flo
 
 @of_algorithm("difference")
 def difference(mech: Mechanism, q0: ArrayLike, q1: ArrayLike) -> Float64Array:
-    """(nv,): the constant v that leads from q0 to q1 in unit time."""
+    """(nv,): the tangent step from q0 to q1: ``integrate(mech, q0, difference(mech, q0, q1), 1.0)`` is q1."""
     return kernel_function(mech, "difference")(q0, q1)
 
 
@@ -338,7 +339,7 @@ def interpolate(mech: Mechanism, q0: ArrayLike, q1: ArrayLike, s: ArrayLike) -> 
 
 
 def neutral(mech: Mechanism) -> Float64Array:
-    """(nq,): the configuration in which every joint's two sides coincide."""
+    """(nq,): every joint at its zero, where its two sides coincide: angles and lengths 0, quaternions [1, 0, 0, 0]."""
     require_mechanism(mech)
     return np.array([x for body in mech.bodies if not body.mimic for x in body.kind.neutral()])
 

@@ -23,8 +23,8 @@ def to_mujoco(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> Con
 
     model    an ``mujoco.MjModel`` of the same mechanism: from the same MJCF file, or from one that ``mech.save`` wrote;
              joints are found by their names, wherever they are, and a free joint by being one
-    others   names of joints there that are locked in the mechanism: they stay where ``qpos0``, or an equality that
-             holds them, has them
+    others   names of MuJoCo's joints that are locked in the mechanism: they stay at ``qpos0``, or where an equality
+             holds them
 
     q is qpos, v is qvel, a is qacc, tau is a force such as qfrc_applied.  Joints that mimic others here are free there:
     their equalities are forces.  ``jacobian`` is of jacp above jacr.

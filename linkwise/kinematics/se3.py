@@ -83,7 +83,7 @@ def compose(*poses: ArrayLike) -> Float64Array:
 
 
 def inverse(pose: ArrayLike) -> Float64Array:
-    """(..., 4, 4): the first frame as it is seen from the second."""
+    """(..., 4, 4): the pose of frame A in B, of that of B in A."""
     matrix = _four_by_four(pose)
     back = np.swapaxes(matrix[..., :3, :3], -1, -2)
     made = np.zeros_like(matrix)
@@ -100,8 +100,8 @@ def interpolate(first: ArrayLike, last: ArrayLike, share: ArrayLike) -> Float64A
 
 
 def adjoint(pose: ArrayLike) -> Float64Array:
-    """(..., 6, 6): maps twists [omega; v] of a body from the second frame to the first. Its transpose maps wrenches
-    [moment; force] from the first frame to the second.
+    """(..., 6, 6): X with twist_in_A = X twist_in_B, [omega; v], for the pose of frame B in A.  Its transpose maps
+    wrenches [moment; force] from A to B.
     """
     matrix = _four_by_four(pose)
     turned = matrix[..., :3, :3]

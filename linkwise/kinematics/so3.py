@@ -99,8 +99,8 @@ def skew(vector: ArrayLike) -> Float64Array:
 
 
 def interpolate(first: ArrayLike, last: ArrayLike, share: ArrayLike) -> Float64Array:
-    """(..., 3, 3): on the way from one rotation to another with constant angular velocity, after ``share`` (...,) of
-    it; 0 is the first, 1 the last, others go beyond."""
+    """(..., 3, 3): the rotation a fraction ``share`` (...,) of the way from ``first`` (0) to ``last`` (1), at constant
+    angular velocity; other values extrapolate."""
     first = _three_by_three(first)
     way = log(inverse(first) @ _three_by_three(last))
     return first @ exp(way * real_numbers("share", share)[..., None])

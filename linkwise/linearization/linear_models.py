@@ -133,8 +133,9 @@ def rate_jacobian(
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), for implicit
-    integration: [Df] of trees, [Df] P of closed mechanisms (4.4), P the projection of ``constraints.project``.
+    """(2 nv, 2 nv): the Jacobian of (dq/dt, dv/dt) by (tangent step of q, v), for implicit integrators: [Df].
+
+    With constraints it is [Df] P (4.4), P the projection of ``constraints.project``.
 
     With ``rank`` (``constraints.generic_rank``) states need not have exactly closed loops.  Force elements act that
     ``forces`` names, with ``ctrl`` and ``activation`` as for ``linearize``; ``passive`` is another word for

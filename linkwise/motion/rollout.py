@@ -141,9 +141,8 @@ def rollout(
                  zero
     activation   (..., n_activation): initial activations of actuators with dynamics; None for zero; with
                  ``return_activation`` the result is (q, v, activation)
-    coordinates  what methods are applied to beside q: "joint" (v), "momentum" (``lw.formulations.momenta``), "nu" or
-                 "xi" (total)
-
+    coordinates  what methods integrate beside q: "joint" (v), "momentum" (``lw.formulations.momenta``), "nu" or "xi"
+                 (total joint rates, ``lw.formulations.diagonal``)
     active       a schedule: whether each constraint of ``mech.loops`` holds, in the shapes of tau; None: all do.  Those
                  that engage do so by an impact without rebound (``lw.contact.impact``), those that let go do not.
                  Ball joints and fixed ones on the ground (``lw.contact.hold_frames``: feet) hold where they touch down,

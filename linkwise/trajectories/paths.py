@@ -84,8 +84,8 @@ class Path:
 
 def line(mech: Mechanism, q0: Any, q1: Any) -> Path:
     """The path from q0 to q1 with constant velocity while s goes from 0 to 1: straight for ordinary coordinates, the
-    shortest rotation and a screw for joints that move freely.  Both are configurations (nq,), or {joint: coordinates}:
-    the others are as in ``mech.initial``, and at q1 as in q0; None for ``mech.initial``."""
+    shortest rotation and a screw for joints that move freely.  Both are configurations (nq,), {joint: coordinates} or
+    None for ``mech.initial``.  Joints that are not named are as in ``mech.initial`` for q0, and as in q0 for q1."""
     require_mechanism(mech)
     first = _configurations(mech, "q0", _configuration_of(mech, "q0", q0, mech.initial), 1)
     last = _configurations(mech, "q1", _configuration_of(mech, "q1", q1, first), 1)

@@ -166,9 +166,8 @@ def snapshots(
 
     mech, q, t   as of ``animate``: configurations (m, nq) and their times (m,), or a trajectory or a range of motion
                  in place of ``mech``
-    count        positions drawn, at even times from the first to the last; of a motion that comes back to where it
-                 began, such as a full turn, the last is not drawn a second time.  By default six, or the given
-                 configurations themselves where these are no more
+    count        number of positions, evenly in time: by default six, or all configurations where these are fewer.  The
+                 last position of a closed motion, such as a full turn, is not drawn again
     trail        whose path is drawn: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
     passive      elements that are drawn, as of ``draw``; those of a trajectory by default
     shapes       the floor and what touches, as of ``draw``

@@ -181,7 +181,6 @@ def test_given_derivatives_and_what_can_be_kept():
         (lambda: shaken(lambda t: 1.0, lambda t: np.nan, 0.0).constraints.at_time(1.0), "must be finite"),
         (lambda: shaken(lambda t: t).constraints.at_time("noon"), "the time"),
         (lambda: lw.constraints.position_error(shaken(lambda t: t), [0.0, 0.0]), "'shaker' follows a function of time"),
-        (lambda: lw.rollout(shaken(lambda t: t), None, None, None, 1e-3, 3), "use lw.simulate"),
         (
             lambda: lw.simulate(shaken(lambda t: t).constraints.at_time(0.0), None, None, 1.0),
             "simulate the mechanism itself",
