@@ -276,10 +276,11 @@ def _register(
     called, ports = f"diagonal_{name}", more.get("ports", ())
     register(Algorithm(called, inputs, output, recursion, ("normalized",), requires=SOLVES_TREE, **more))
     options = ("normalized", "fronts", "independent_velocities")
-    constrained = Algorithm(
-        called, inputs, allowed or output, within, options, reason=REDUCED, ports=ports, requires=SOLVES_CONSTRAINED
+    output = allowed or output
+    register(
+        Algorithm(called, inputs, output, within, options, reason=REDUCED, ports=ports, requires=SOLVES_CONSTRAINED),
+        within_constraints=True,
     )
-    register(constrained, within_constraints=True)
 
 
 _coupled: Ways
