@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from . import started as started
 from .compiler.kernel import Kernel
 from .compiler.registry import NAME_ALIASES, OTHER_LIBRARIES
 from .compiler.runtime.explanations import KernelError

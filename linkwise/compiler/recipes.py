@@ -7,20 +7,25 @@ and makes the rest when that is asked for: with machine code on disk nothing is 
 
 The digest covers values completely: numbers bit by bit, objects of the package by class and all fields, functions of
 the package by name, code and what they enclose.  What has code from elsewhere (a user's joint, law, algorithm or
-function of time) has no digest; programs of such arguments are made every time.
+function of time) has no digest; programs of such arguments are made every time.  So are all programs of a process whose
+code is not that of the sources: where these changed since it began to import them, or functions of the package were
+replaced while it runs.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
 import functools
 import hashlib
 import importlib.util
 import json
+import os
 import platform
 import struct
 import sys
+import sysconfig
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,14 +37,18 @@ import numpy as np
 
 from ..mechanics.registered import REGISTERED
 from ..mechanism import Mechanism
+from ..started import STARTED
 from .ir.program import Array, Program
 from .runtime import cache
 
 FORMAT = 1
-_PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(__file__).parents[1]
 #: Folders whose sources have no part in programs: what draws, reads, writes and talks.
 _RIM = ("casadi", "cli", "demo", "interop", "jax", "notebook", "readers", "studies", "torch", "viewer", "writers")
 _VERSIONS = ("numpy", "scipy", "llvmlite")
+#: Of the names of modules whose functions take part in programs.
+_PARTS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in ("compiler.", "mechanics", "mechanism"))
+_ONLOOKERS = ("after_each_pass",)  # may be replaced: passes come after what is kept here
 _NUMBER = struct.Struct("<d")
 _enabled = True
 
@@ -66,21 +75,28 @@ class Outlined(Program):
         return Program(*fields, **named)  # a changed copy is a program like any other
 
     @classmethod
-    def of(cls, outline: Mapping[str, Any], make: Callable[[], Program]) -> Outlined:
+    def of(cls, outline: Mapping[str, Any], notes: Any, make: Callable[[], Program]) -> Outlined:
         """The program that ``make`` gives when it is needed."""
         program: Outlined = object.__new__(cls)
-        program.__dict__.update(outline, _make=make)
+        program.__dict__.update(outline, _notes=notes, _make=make)
         return program
 
     @cached_property
     def _whole(self) -> Program:
         whole: Program = self.__dict__["_make"]()
-        if whole.content != self.content:
+        if (whole.inputs, whole.outputs) != (self.inputs, self.outputs):
             raise RuntimeError(
                 f"{self.name}: what was kept on disk is not what its recipe makes now: "
                 "linkwise.codegen.cache.clear() deletes it; please report this"
             )
+        if whole.content != self.content:  # kept by a processor whose linear algebra rounds constants otherwise
+            self.__dict__.update({name: getattr(whole, name) for name in (*_PLAIN, "sparsity")})
+            if self.recipe is not None:
+                cache.store(self.recipe, _written(whole, self.__dict__["_notes"]), cache.OUTLINE)
         return whole
+
+    def __reduce__(self) -> Any:
+        return copy.copy, (self._whole,)
 
     # What the outline has, though programs compute it; then what they have and it has not.
     size, op_counts, has_loops, sparsity = map(_of_outline, ("size", "op_counts", "has_loops", "sparsity"))
@@ -154,7 +170,7 @@ def remembered(function: Callable[..., Any], *arguments: Any) -> Remembered:
     found = _read(kept) if kept is not None else None
     if found is not None:
         outline, notes = found
-        program: Program = Outlined.of(outline, lambda: _program(again()))
+        program: Program = Outlined.of(outline, notes, lambda: _program(again()))
         return Remembered(program, notes, again)
     made = again()
     program, notes = _program(made), getattr(made, "notes", None)
@@ -196,7 +212,10 @@ def disabled() -> Iterator[None]:
 
 
 def recipe(function: Callable[..., Any], *arguments: Any) -> str | None:
-    """The digest of a call in this version of the package; None where an argument has none, or is nested too deep."""
+    """The digest of a call in this version of the package; None where an argument has none, or is nested too deep, and
+    where the code that runs is not that of the sources."""
+    if not _runs_its_sources():
+        return None
     try:
         made = _Digests().of((function, arguments))
         return hashlib.sha256(made + _environment() + _of_registered()).hexdigest()
@@ -211,9 +230,80 @@ def _environment() -> bytes:
     for name in _VERSIONS:
         for file in _version_files(name):
             digest.update(f"{name} ".encode() + file.read_bytes() + b"\0")
-    for file in sorted(_sources()):
+    for file in _files():
         digest.update(str(file.relative_to(_PACKAGE)).encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.digest()
+
+
+def _runs_its_sources() -> bool:
+    """Whether this process has the code of the sources: neither have these changed since it began, nor was a function
+    of the package replaced."""
+    try:
+        changed = max(max(info.st_mtime, info.st_ctime) for info in map(os.stat, _files()))
+    except OSError:  # a file is gone
+        return False
+    return changed < STARTED and _LOADED.is_unchanged()
+
+
+@functools.cache
+def _files() -> tuple[Path, ...]:
+    return tuple(sorted(_sources()))
+
+
+@functools.cache
+def _known_folders() -> tuple[str, ...]:
+    """Beginnings of the names of files whose functions modules of the package may have: its own, those of Python, NumPy
+    and SciPy, and what these make."""
+    folders = [_PACKAGE, sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    folders += [Path(spec.origin).parent for spec in map(importlib.util.find_spec, _VERSIONS) if spec and spec.origin]
+    return (*map(str, folders), "<frozen", "<__")
+
+
+class _LoadedCode:
+    """The functions of modules that are loaded and of their classes, as they were when they were first looked at."""
+
+    def __init__(self) -> None:
+        self._modules: set[str] = set()
+        self._known: list[tuple[Mapping[str, Any], str, Any]] = []
+
+    def is_unchanged(self) -> bool:
+        """Whether all are what they were, and came with the package."""
+        for name, module in tuple(sys.modules.items()):
+            if name not in self._modules and name.startswith(_PARTS):
+                entries = list(_functions_of(name, module))
+                if not all(map(_is_installed, entries)):
+                    return False
+                self._modules.add(name)
+                self._known += entries
+        return all(space.get(key) is value for space, key, value in self._known)
+
+
+def _functions_of(name: str, module: types.ModuleType) -> Iterator[tuple[Mapping[str, Any], str, Any]]:
+    """Namespace, name and value of all that a module and its classes have and that can be called or asked for."""
+    spaces: list[Mapping[str, Any]] = [vars(module)]
+    spaces += [vars(x) for x in spaces[0].values() if isinstance(x, type) and x.__module__ == name]
+    for space in spaces:
+        for key, value in space.items():
+            asked = isinstance(value, (staticmethod, classmethod, property, cached_property))
+            if (asked or callable(value)) and key not in _ONLOOKERS:
+                yield space, key, value
+
+
+def _is_installed(entry: tuple[Mapping[str, Any], str, Any]) -> bool:
+    """Whether a function is of a known folder, and no stand-in of a test."""
+    _, _, value = entry
+    if isinstance(value, property):
+        value = value.fget
+    value = getattr(value, "func", None) or getattr(value, "__func__", value)
+    if isinstance(value, types.FunctionType):
+        file, module = value.__code__.co_filename, value.__module__ or ""
+        if file == "<string>":  # of dataclasses and named tuples
+            return module.startswith((*_PARTS, "namedtuple_"))
+        return file.startswith(_known_folders())
+    return not type(value).__module__.startswith("unittest.mock")
+
+
+_LOADED = _LoadedCode()
 
 
 def _version_files(name: str) -> list[Path]:
@@ -334,11 +424,10 @@ class _Digests:
         if isinstance(value, functools.partial):
             return self._all("partial", value.func, value.args, value.keywords)
         if isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
-            module = getattr(value, "__module__", None) or "numpy"
-            owner = getattr(value, "__self__", None)
-            if module.partition(".")[0] not in _BUILTIN or not (owner is None or isinstance(owner, types.ModuleType)):
-                raise Foreign(f"{value!r} of {module}")
-            return self._all("builtin", module, value.__name__)
+            module, name = "numpy" if isinstance(value, np.ufunc) else value.__module__ or "", value.__name__
+            if module.partition(".")[0] not in _BUILTIN or getattr(sys.modules[module], name, None) is not value:
+                raise Foreign(f"{value!r} of {module or 'no module'}")
+            return self._all("builtin", module, name)
         if hasattr(value, "__wrapped__") and hasattr(value, "cache_info"):
             return self._all("cached", value.__wrapped__)
         return None
@@ -385,7 +474,7 @@ def _place(kind: type) -> tuple[str, str]:
     return kind.__module__, kind.__qualname__
 
 
-def _require_ours(file: str, what: Any) -> None:
+def _require_ours(file: str, value: Any) -> None:
     path = Path(file)
     if not path.is_relative_to(_PACKAGE) or path.relative_to(_PACKAGE).parts[0] in _RIM:
-        raise Foreign(f"{what!r} is not of the package")
+        raise Foreign(f"{value!r} is not of the package")

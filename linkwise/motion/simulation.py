@@ -422,8 +422,8 @@ def _sample_times(start: float, duration: float, t_eval: Any) -> np.ndarray | No
     if np.ndim(t_eval) == 0:
         check_positive("t_eval", t_eval, "number of seconds between samples, or a list of times")
         whole = math.floor(duration / t_eval * (1.0 + 1e-12))
-        times = start + t_eval * np.arange(whole + 1)
-        return times if math.isclose(times[-1], start + duration) else np.append(times, start + duration)
+        even = start + t_eval * np.arange(whole + 1)
+        return even if math.isclose(even[-1], start + duration) else np.append(even, start + duration)
     times: np.ndarray = t_eval
     if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
         raise MechanismError("t_eval must be a list of times, each later than the one before")

@@ -1,8 +1,11 @@
 """Programs by recipe: nothing that a program depends on is left out of its recipe, and what is kept on disk is used."""
 
+import copy
 import dataclasses
 import json
 import os
+import pickle
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -207,6 +210,7 @@ def test_sources_are_in_every_recipe(tmp_path, monkeypatch):
         to.parent.mkdir(parents=True, exist_ok=True)
         to.write_bytes(file.read_bytes())
     monkeypatch.setattr(recipes, "_PACKAGE", copy)
+    monkeypatch.setattr(recipes, "_files", lambda: tuple(sorted(recipes._sources())))
     assert recipes._environment.__wrapped__() == before
     changed = copy / "mechanics" / "links" / "factor.py"
     changed.write_text(changed.read_text().replace("1", "2", 1))
@@ -339,10 +343,77 @@ def test_an_outline_of_another_program_is_found_out(own_directory):
     lw.compile("mass_matrix", lw.mechanisms.double_pendulum())
     (file,) = own_directory.glob("*.outline")
     outline, _ = recipes._read(cache.fetch(file.stem, cache.OUTLINE))
-    other_program = lw.compile("mass_matrix", lw.mechanisms.cart_pole()).traced
-    wrong = recipes.Outlined.of(outline, lambda: other_program)
+    other_program = lw.compile("mass_matrix", lw.mechanisms.puma560()).traced
+    wrong = recipes.Outlined.of(outline, [], lambda: other_program)
     with pytest.raises(RuntimeError, match="clear"):
         _ = wrong.nodes
+
+
+def test_an_outline_of_a_processor_that_rounds_otherwise_is_replaced(own_directory):
+    """Constants of a program may differ in their last digit: then it is the one that this machine makes."""
+    kernel = lw.compile("mass_matrix", lw.mechanisms.double_pendulum())
+    (file,) = own_directory.glob("*.outline")
+    here, (_, notes) = kernel.traced, recipes._read(cache.fetch(file.stem, cache.OUTLINE))
+    there = lw.compile("mass_matrix", lw.mechanisms.double_pendulum().parameters.with_armature(1e-12)).traced
+    there = copy.copy(there)
+    there.__dict__["recipe"] = file.stem
+    cache.store(file.stem, recipes._written(there, notes), cache.OUTLINE)
+    for code in own_directory.glob("*.object"):
+        code.unlink()
+    again = lw.compile("mass_matrix", lw.mechanisms.double_pendulum())
+    assert again.traced.content == here.content and len(again.traced.nodes) == len(here.nodes)
+    outline, _ = recipes._read(cache.fetch(file.stem, cache.OUTLINE))
+    assert outline["content"] == here.content
+    assert np.array_equal(again([0.1, 0.2]), kernel([0.1, 0.2]))
+
+
+def test_programs_from_disk_can_be_copied(own_directory):
+    _, kernel = (lw.compile("mass_matrix", lw.mechanisms.double_pendulum()) for _ in range(2))
+    for made in (copy.copy, copy.deepcopy, lambda program: pickle.loads(pickle.dumps(program))):
+        assert made(kernel.traced).content == kernel.traced.content
+
+
+REPLACED = """
+import json, sys
+import linkwise as lw
+from linkwise.mechanics.joints.prismatic import Prismatic
+from linkwise.mechanics.spatial import Transform, Translation, Vector3
+
+{change}
+mech = lw.mechanisms.cart_pole()
+print(lw.compile("frame_pose", mech, link=mech.link_names[0])(mech.initial + 0.3)[0, 3])
+"""
+CHANGES = {
+    "a method": "Prismatic.transform = lambda self, q: Transform((Translation(Vector3(0.0, 0.0, 2.0 * q[0])),))",
+    "a file": "import pathlib, sys; pathlib.Path(sys.modules[Prismatic.__module__].__file__).touch()",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_code_that_is_not_that_of_the_sources_leaves_nothing_behind(tmp_path, change):
+    """What a process makes with functions that were replaced, or with sources that changed since, is its own."""
+    package = tmp_path / "package"
+    shutil.copytree(PACKAGE, package / "linkwise", ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {**os.environ, "LINKWISE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(package)}
+
+    def said(change):
+        done = subprocess.run(
+            [sys.executable, "-c", REPLACED.format(change=change)], env=environment, cwd=tmp_path, check=True,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        return float(done.stdout)
+
+    first = said(CHANGES[change])
+    assert not list((tmp_path / "cache").glob("*.outline"))
+    plain = said("")
+    assert (first == plain) == (change == "a file") and list((tmp_path / "cache").glob("*.outline"))
+    assert said(CHANGES[change]) == first
+
+
+def test_functions_that_numpy_makes_of_a_callers_have_no_digest():
+    with pytest.raises(recipes.Foreign):
+        digest(np.frompyfunc(lambda x: 2.0 * x, 1, 1))
+    assert digest(np.sin) != digest(np.cos)
 
 
 def test_changed_numbers_of_loops_are_not_taken_from_disk(own_directory):
@@ -362,22 +433,12 @@ import json, sys
 import numpy as np
 import linkwise as lw
 from linkwise import derivatives
-import linkwise.compiler.trace.tracer as tracer
-import linkwise.compiler.trace.loops as loops
-import linkwise.compiler.passes.differentiate as differentiate
-import linkwise.compiler.rolling.link_classes_traced as rolling
 
 count = [0]
-def counted(function):
-    def run(*arguments, **named):
-        count[0] += 1
-        return function(*arguments, **named)
-    return run
+def look(frame, event, _):  # replaced functions of the package would switch recipes off
+    count[0] += event == "call" and frame.f_code.co_name == "run_on_symbols"
 
-for module, name in ((tracer, "run_on_symbols"), (rolling, "run_on_symbols")):
-    if hasattr(module, name):
-        setattr(module, name, counted(getattr(module, name)))
-loops.run_on_symbols = tracer.run_on_symbols
+sys.setprofile(look)
 arm, quadruped = lw.mechanisms.puma560(), lw.mechanisms.quadruped()
 z = np.zeros(6)
 results = [lw.forward_dynamics(arm, z, z, z), *lw.forward_dynamics_derivatives(arm, z, z, z)]
