@@ -19,7 +19,7 @@ from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import WRENCHES, stored
 from .dynamics.by_actuator import unless_empty
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
-from .dynamics.force_elements import algorithm_of, with_forces
+from .dynamics.force_elements import ALL, algorithm_of, chosen_forces, with_forces
 from .dynamics.former.closed import function_named
 from .dynamics.passive import Passive
 from .dynamics.resolved import Resolved, no_controls, resolved
@@ -28,6 +28,7 @@ from .mechanics.elements.law import Acting
 from .mechanism import Mechanism, MechanismError, one_of, warn_caller
 
 __all__ = [
+    "ALL",
     "COTANGENT",
     "ActingCall",
     "ActingFunctions",
@@ -35,6 +36,7 @@ __all__ = [
     "Namespace",
     "algorithm_named",
     "asked",
+    "chosen_forces",
     "derivative_of",
     "former_closed",
     "kept",

@@ -1,9 +1,10 @@
 """Commands from signatures: the parameters of a function are the options of its command, its docstring their help.
 
 A parameter without a default is an argument; one with a default is an option of its name (``leave_out``: --leave-out).
-Its annotation is its type, and a dataclass stands for a group of options: its fields.  A docstring describes parameters
-as those of the library do, in lines ``name   what it is``; the rest of it is the text of --help.  A command ``of``
-public functions has the options of these too, and their descriptions of what it does not describe itself.
+Its annotation is its type; where None is allowed and not the default, the word none is None.  A dataclass stands for a
+group of options: its fields.  A docstring describes parameters as those of the library do, in lines ``name   what it
+is``; the rest of it is the text of --help.  A command ``of`` public functions has the options of these too, and their
+descriptions of what it does not describe itself.
 """
 
 from __future__ import annotations
@@ -31,6 +32,16 @@ class ListOfNames(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         return value if isinstance(value, tuple) else tuple(name.strip() for name in value.split(","))
+
+
+class OrNone(click.ParamType):
+    """Another type, or the word none, for None."""
+
+    def __init__(self, other: click.ParamType):
+        self.other, self.name = other, other.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return None if isinstance(value, str) and value.lower() == "none" else self.other(value, param, ctx)
 
 
 File = Annotated[str, "FILE"]
@@ -92,7 +103,8 @@ def options_of(function: Callable[..., Any], options: Mapping[str, Any]) -> dict
     chosen = {}
     for parameter in _own(function):
         group = _group(function, parameter)
-        fields = {} if group is None else options_of(group, options)
+        is_option = group is not None and parameter.default is not parameter.empty
+        fields = options_of(group, options) if is_option else {}
         value = options.get(parameter.name, parameter.default)
         if fields:
             chosen[parameter.name] = (
@@ -115,7 +127,7 @@ def parameters(function: Callable[..., Any], inherited: Mapping[str, str] | None
         elif form.pop("argument", required):
             made = [click.Argument([parameter.name], required=required, **form)]
         else:
-            made = [_option(parameter, form, texts.get(parameter.name))]
+            made = [_option(parameter, hint, form, texts.get(parameter.name))]
         yield from (parameter for parameter in made if parameter.name not in names)
         names |= {parameter.name for parameter in made}
 
@@ -137,13 +149,14 @@ def derived_options(
     fields of dataclasses that stand for several.  ``texts`` describes them in place of the function's own docstring."""
     texts, options = descriptions(function) | texts, dict[str, click.Option]()
     for parameter in _own(function):
-        form, group = _form(_hint(function, parameter)), _group(function, parameter)
+        hint, group = _hint(function, parameter), _group(function, parameter)
+        form = _form(hint)
         if parameter.name in taken or parameter.default is parameter.empty:
             continue
         if group is not None:
             options |= derived_options(group, {*taken, *options}, texts)
         elif form is not None:
-            options[parameter.name] = _option(parameter, form, texts.get(parameter.name))
+            options[parameter.name] = _option(parameter, hint, form, texts.get(parameter.name))
     return options
 
 
@@ -182,11 +195,13 @@ def _entries(text: str) -> Iterator[tuple[list[str], str]]:
         words = words if names else []
 
 
-def _option(parameter: inspect.Parameter, form: dict[str, Any], text: str | None) -> click.Option:
+def _option(parameter: inspect.Parameter, hint: Any, form: dict[str, Any], text: str | None) -> click.Option:
     """An option named as its parameter; a switch that has no default of its own can be turned on and off."""
     name, default = parameter.name.rstrip("_").replace("_", "-"), parameter.default
     flags = f"--{name}/--no-{name}" if form == {"is_flag": True} and default is None else f"--{name}"
     short = [SHORT[parameter.name]] if parameter.name in SHORT else []
+    if default is not None and type(None) in get_args(hint) and "type" in form:
+        form = {**form, "type": OrNone(click.types.convert_type(form["type"]))}
     shown = not (default is None or default is False or default == ())
     return click.Option([flags, *short, parameter.name], default=default, show_default=shown, help=text, **form)
 

@@ -18,7 +18,7 @@ from .control import Driving
 from .files import PIPE, Output, Picture
 from .mechanism import Source
 from .screen import Answer, section, table, written
-from .signatures import command, options_of
+from .signatures import Joints, command, options_of
 from .state import State, coordinates
 from .tables import DEGREES, RADIANS, Units
 
@@ -37,6 +37,7 @@ def simulate(
     duration: float | None = None,
     every: float = 0.01,
     tolerance: float | None = None,
+    independent: Joints | None = None,
     output: Annotated[str, Output(".csv", ".npz", ".html", pipe=True)] | None = None,
     plot: Picture | None = None,
     gif: Annotated[str, Output(".gif", ".mp4", drawn=True)] | None = None,
@@ -55,6 +56,12 @@ def simulate(
     step          fixed step (0.001 s at usual sizes), or the longest step of adaptive methods
     tolerance     relative and absolute, of adaptive methods (--rtol and --atol); by default 1e-9, the absolute one in
                   the mechanism's own units
+    coordinates   what is integrated: joint (q, v); momentum, of the joints; nu or xi, total joint rates; independent:
+                  independent coordinates of loops (--independent) until they are worse than --worst-condition
+    independent   the first independent coordinates of --coordinates independent; chosen if left out
+    stabilization   how loops are kept closed: projection after every step; baumgarte, with the gains --baumgarte; none.
+                  Singular positions are passed on arcs, with closed loops, whatever it is
+    baumgarte     gains alpha and beta of --stabilization baumgarte, 1/s; by default 10 10
     output        all rows: a .csv table, .npz for lw.files.load_trajectory, an .html page; - for CSV on standard output
     plot          curves over time: .png, .svg or .pdf
     gif           an animation: .gif or .mp4
@@ -77,6 +84,7 @@ def simulate(
     if not (np.isfinite(every) and every > 0.0 and duration / every <= MAX_ROWS):
         raise click.UsageError(f"--every {every:g}: rows must be apart, and no more than {MAX_ROWS:g} of them")
     options |= {} if tolerance is None else {"rtol": tolerance, "atol": tolerance}
+    options |= {} if independent is None else {"independent": independent}
     options |= {"ctrl": acting.inputs(mech), "progress": sys.stderr.isatty() and find_spec("tqdm") is not None}
     code, trouble = 0, None
     try:

@@ -16,6 +16,7 @@ from ..mechanism.scales import scales
 from .states import Float64Array, real_numbers
 
 PER_LINK = len(NAMES)
+ROUND_OFF = 1e-9  # of an eigenvalue, in the same units as LEAST
 LEAST = 1e-6  # eigenvalue of a pseudo-inertia in units of the link's own mass and extent
 ROOM = 0.1  # eigenvalue from which the search starts
 SHARPEST, SHARPER = 1e15, 10.0  # weight of what is minimized beside the barrier in the end, and its growth
@@ -62,15 +63,25 @@ def _scaled_pseudo_inertias(mech: Mechanism) -> np.ndarray:
     hessian = np.zeros((PER_LINK * mech.n_links,) * 2)
     for k, (ten, body) in enumerate(zip(nominal, mech.bodies, strict=True)):
         mass = body.mass if body.mass > 0.0 else usual
-        extent = np.sqrt(max(np.trace(_pseudo_inertia(ten)[:3, :3]), 0.0) / mass) or scales(mech).length
+        extent = np.sqrt(max(np.trace(pseudo_inertia(ten)[:3, :3]), 0.0) / mass) or scales(mech).length
         scale = np.array([1.0 / extent] * 3 + [1.0]) / np.sqrt(mass)
-        columns = [_coordinates(np.outer(scale, scale) * _pseudo_inertia(unit)) for unit in np.eye(PER_LINK)]
+        columns = [_coordinates(np.outer(scale, scale) * pseudo_inertia(unit)) for unit in np.eye(PER_LINK)]
         block = slice(PER_LINK * k, PER_LINK * (k + 1))
         hessian[block, block] = np.array(columns).T
     return hessian
 
 
-def _pseudo_inertia(ten: np.ndarray) -> np.ndarray:
+def is_physical(ten: np.ndarray) -> bool:
+    """Whether some body, or a point, has these ten parameters, up to round-off."""
+    matrix = pseudo_inertia(ten)
+    mass, second = matrix[3, 3], np.trace(matrix[:3, :3])
+    if mass <= 0.0 or second <= 0.0:
+        return not matrix.any()
+    scale = np.array([np.sqrt(mass / second)] * 3 + [1.0]) / np.sqrt(mass)
+    return bool(np.linalg.eigvalsh(np.outer(scale, scale) * matrix)[0] >= -ROUND_OFF)
+
+
+def pseudo_inertia(ten: np.ndarray) -> np.ndarray:
     """(4, 4): pseudo-inertia of a link's ten parameters."""
     mass, *first, xx, xy, yy, xz, yz, zz = ten
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -13,10 +13,11 @@ import numpy as np
 
 import linkwise as lw
 
-from ..frameworks import spacing, unless_empty
+from ..frameworks import ALL, chosen_forces, spacing, unless_empty
 from ..motion.step_kernels import (
     ACTIVATION,
     ACTIVE,
+    DRIVE,
     GAINS,
     PER_STEP,
     RELIABLE,
@@ -50,6 +51,8 @@ def rollout(
     final_only: bool = False,
     passive: lw.forces.Passive | None = None,
     active: Any = None,
+    forces: Any = ALL,
+    drive: Any = None,
 ) -> tuple[jax.Array, ...]:
     """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with derivatives by all arrays.
 
@@ -63,6 +66,8 @@ def rollout(
     derivatives.  Initial states of closed mechanisms must be assembled; from the first step on that compiled
     elimination cannot be relied on, near singular positions, states are not a number.
     """
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     count = whole_number("steps", steps, 0)
     apart = stride(count, whole_number("every", every, 1), False)
     if final_only and apart == 1:
@@ -81,17 +86,17 @@ def rollout(
         raise ValueError("rollout: feedback with kp or gain needs a target, the configuration that it leads to")
     dt = step_length(mech, dt)
     driven = {"tau": tau, "wrenches": wrenches, "ctrl": unless_empty(mech, ctrl), ACTIVATION: activation}
+    driven[DRIVE] = drive
     driven[ACTIVE] = None if active is None else jnp.asarray(active, jnp.float32)
     arguments = {"q": q0, "v": v0, "dt": dt, **driven, **dict(feedback or {}), **dict(parameters or {})}
     _refuse_traced_names(arguments)
     named = arrays_by_name(mech, arguments)
     arguments = {name: x for name, x in arguments.items() if x is not None and name not in named}
-    dtype = precision_of("rollout", [x for name, x in arguments.items() if name != ACTIVE])
+    dtype = precision_of("rollout", [x for name, x in arguments.items() if name not in (ACTIVE, DRIVE)])
     arguments |= {name: x.astype(dtype) for name, x in named.items()}
-    if ACTIVE in arguments:
-        arguments[ACTIVE] = arguments[ACTIVE].astype(dtype)
-    if mech.constraints.driven:  # from the time 0
-        arguments["drive"] = jnp.asarray(lw.motion.drive_values(mech, np.asarray(dt), count, method), dtype)
+    if mech.constraints.driven and drive is None:  # from the time 0
+        arguments[DRIVE] = lw.motion.drive_values(mech, np.asarray(dt), count, method)
+    arguments |= {name: jnp.asarray(arguments[name], dtype) for name in (ACTIVE, DRIVE) if name in arguments}
     inputs = (
         *("wrenches",) * (wrenches is not None),
         *("feedback",) * bool(feedback),

@@ -143,10 +143,14 @@ def _refuse_open(mech: Mechanism, q: np.ndarray, error: np.ndarray) -> None:
         return
     *state, row = np.unravel_index(np.nanargmax(gaps), gaps.shape)
     index, gap = tuple(map(int, state)), float(np.nanmax(gaps) / sizes(mech).rows[row])
+    time = (
+        "; drives start at the time 0, and a motion goes on from the time t by "
+        "drive=lw.motion.drive_values(mech, dt, steps, start=t)"
+    ) * bool(mech.constraints.driven)
     whose, loop = f" in state {index}" if index else "", loop_of(mech, int(row))
     raise constraints.AssemblyError(
         f"rollout: loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g} (metres or radians){whose}: close it "
-        "first, q0 = constraints.assemble(mech, q0)",
+        f"first, q0 = constraints.assemble(mech, q0){time}",
         loop,
         gap,
         np.broadcast_to(q, (*gaps.shape[:-1], mech.nq))[index],

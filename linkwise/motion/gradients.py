@@ -188,6 +188,11 @@ def rollout_derivatives(
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     one_of("by", by, BY)
+    if method is not None and not isinstance(method, str):
+        raise TypeError(
+            f"rollout_derivatives: method is a name, such as 'rk4', or None, not {method!r}: it has no steps, which "
+            "rollout and rollout_vjp take before method; their number is that of q"
+        )
     q, v = array_of("q", q), array_of("v", v)
     if q.ndim < 2 or q.shape[-1] != mech.nq or v.shape[-1:] != (mech.nv,) or v.shape[:-1] != q.shape[:-1]:
         raise MechanismError(

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import constraints
 from ..constraints.charts import WORST_CONDITION
+from ..constraints.coordinates import Coordinates, ImplicitCoordinates
 from ..constraints.tolerances import LOOPS
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.steps_in_variables import SYMPLECTIC, VARIABLES, methods_in
-from ..mechanism import Mechanism, MechanismError, one_of
+from ..mechanism import Mechanism, MechanismError, did_you_mean, one_of
 from ..mechanism.scales import scales
 from .integrators import ADAPTIVE, MULTISTEP, whole_steps
 from .step import check_method
@@ -26,7 +28,28 @@ GAINS = (10.0, 10.0)
 GIVEN = "given"  # for control and wrenches that are no constant numbers, and so no part of a file
 FORMER_NAMES = {"usual_nearness": "usual_conditioning"}  # in files
 
+T = TypeVar("T")
 
+
+def _names_checked(cls: type[T]) -> type[T]:
+    """A dataclass whose constructor names the field that an unknown keyword may be a slip of the pen for."""
+    init: Callable[..., None] = cls.__init__
+    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+
+    @functools.wraps(init)
+    def checked_init(self: T, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in known:
+                raise TypeError(
+                    f"{cls.__name__}() got an unexpected keyword argument {name!r}: {did_you_mean(name, known)}"
+                )
+        init(self, *args, **given)
+
+    cls.__init__ = checked_init  # type: ignore[method-assign, assignment]
+    return cls
+
+
+@_names_checked
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How ``simulate`` integrates, beside the method and the length of steps.
@@ -42,11 +65,15 @@ class Settings:
                       arcs, with closed loops, whatever it is
     baumgarte         gains (alpha, beta) of stabilization="baumgarte", 1/s
     tolerance         to which projection closes loops
-    formulation       method of ``forward_dynamics``
+    formulation       method of ``forward_dynamics``: "elimination", "svd", "lagrange", "partitioning", "tangent"
+                      or "differentiable"
     keep_energy       project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
     independent       the first independent coordinates of coordinates="independent"
     worst_condition   condition number at which other independent coordinates are chosen
     progress          a bar that shows how far it is: True, False, or None as ``lw.codegen.progress`` says; needs tqdm
+
+    ``trajectory.settings``, how a motion was simulated, are settings too: another ``simulate`` takes them.  Independent
+    coordinates that are functions have to be given again.
     """
 
     rtol: float = 1e-9
@@ -61,6 +88,11 @@ class Settings:
     worst_condition: float = WORST_CONDITION
     progress: bool | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol", "tolerance", "worst_condition"):
+            if name != "atol" or self.atol is not None:
+                check_positive(name, getattr(self, name))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Setup(Settings):
@@ -73,7 +105,7 @@ class Setup(Settings):
                          None without loops
     usual_conditioning   smallest over largest singular value of G there; None without loops
     energy               kinetic and potential, that projection keeps, or None
-    control, wrenches, ctrl   None, constant numbers, or "given": others
+    control, wrenches, ctrl, independent   None, constant numbers (independent: names too), or "given": others
     events               their names
     """
 
@@ -92,7 +124,21 @@ class Setup(Settings):
     def of(settings: Settings, method: str, step: float | None) -> Setup:
         """The setup that a caller asks for."""
         asked = {field.name: getattr(settings, field.name) for field in fields(Settings)}
-        return Setup(method=method, step=step, **{**asked, "independent": None, "progress": None})
+        return Setup(
+            method=method, step=step, **{**asked, "independent": _recorded(settings.independent), "progress": None}
+        )
+
+    def settings(self) -> Settings:
+        """What ``simulate`` needs to be asked for, to set another motion up like this one."""
+        if self.independent == GIVEN:
+            raise MechanismError(
+                "the independent coordinates are functions, which are no part of a recorded motion: give them again "
+                "with settings=dataclasses.replace(trajectory.settings, independent=...)"
+            )
+        asked = {field.name: getattr(self, field.name) for field in fields(Settings)}
+        if self.stabilization != "baumgarte" and self.baumgarte == GAINS:  # not asked for, but filled in
+            asked["baumgarte"] = None
+        return Settings(**asked)
 
     def found(self, **values: Any) -> Setup:
         """The same with what has been found out: arrays and lists as tuples."""
@@ -211,6 +257,14 @@ def _check_coordinates(mech: Mechanism, asked: Setup, independent: Any) -> None:
         raise ValueError("stabilization='baumgarte' pulls on accelerations, and needs coordinates='joint'")
     if mech.nv == 0:
         raise MechanismError(f"mechanism {mech.name!r} has no joint that moves: there is nothing to simulate")
+
+
+def _recorded(independent: Any) -> Any:
+    """Independent coordinates as plain data: names and numbers as tuples, "given" for functions."""
+    if isinstance(independent, str):
+        return (independent,)
+    is_given = isinstance(independent, (Coordinates, ImplicitCoordinates))
+    return GIVEN if is_given else _plain(independent)
 
 
 def _plain(value: Any) -> Any:

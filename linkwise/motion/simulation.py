@@ -27,6 +27,7 @@ from ..mechanism import (
     Mechanism,
     MechanismError,
     MechanismWarning,
+    close_names,
     did_you_mean,
     require_mechanism,
     warn_caller,
@@ -53,7 +54,7 @@ from .step import fixed_steps, warn_of_long_steps
 from .system import Chart, FullState, IndependentCoordinates, Manifold, System
 from .trajectory import KEEP, Dense, End, Trajectory
 
-NOT_SAID = math.nan  # of a duration, which is then refused: all arguments before it may be left out
+NOT_SAID = float("nan")  # of a duration, which is then refused: all arguments before it may be left out
 AT_END = 1e-12  # relative to the time; samples as near as this to the end of a step are taken there
 DEAD_CENTRE = 1e-3  # of the conditioning at the start: with less, drives ask for velocities without bound
 NOT_FREE = (
@@ -123,6 +124,10 @@ def simulate(
     settings = settings or Settings()
     if not isinstance(settings, Settings):
         raise TypeError(f"settings must be lw.motion.Settings(...), such as Settings(rtol=1e-10), not {settings!r}")
+    if isinstance(settings, Setup):
+        settings = settings.settings()
+    if duration is NOT_SAID:
+        raise MechanismError("duration is missing, the seconds to simulate: lw.simulate(mech, q0, v0, duration=2.0)")
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     if passive is not None and not isinstance(passive, Passive):
@@ -154,8 +159,7 @@ def _with_former(given: dict[str, Any], former: Mapping[str, Any]) -> dict[str, 
     moved = dict.fromkeys(of_settings, "settings") | {"output_step": "t_eval"}
     for name, value in former.items():
         if name not in moved:
-            known = [*inspect.signature(simulate).parameters][:-1]
-            raise TypeError(f"simulate() got an unexpected keyword argument {name!r}: {did_you_mean(name, known)}")
+            raise TypeError(f"simulate() got an unexpected keyword argument {name!r}: {_meant(name, of_settings)}")
         now = f"settings=lw.motion.Settings({name}=...)" if name in of_settings else f"{moved[name]}=..."
         warn_caller(
             f"lw.simulate(..., {name}=...) is {now} now; the old name goes with version 0.3", DeprecationWarning
@@ -167,6 +171,18 @@ def _with_former(given: dict[str, Any], former: Mapping[str, Any]) -> dict[str, 
                 raise ValueError(f"give {moved[name]} or {name}, not both")
             given[moved[name]] = value
     return given
+
+
+def _meant(name: str, of_settings: Sequence[str]) -> str:
+    """What an unknown keyword of ``simulate`` may be a slip of the pen for, fields of settings included."""
+    arguments = [*inspect.signature(simulate).parameters][:-1]
+    close = [
+        f"settings=lw.motion.Settings({known}=...)" if known in of_settings else repr(known)
+        for known in close_names(name, [*arguments, *of_settings])
+    ]
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return did_you_mean(name, sorted(arguments, key=lambda known: known != "settings"))  # which the list begins with
 
 
 def resumed(

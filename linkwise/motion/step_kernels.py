@@ -28,6 +28,7 @@ from .step import ACTIVATION, ACTIVE, DRIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, 
 __all__ = [
     "ACTIVATION",
     "ACTIVE",
+    "DRIVE",
     "GAINS",
     "PER_STEP",
     "RELIABLE",

@@ -12,7 +12,7 @@ from torch import Tensor
 
 import linkwise as lw
 
-from ..frameworks import Call, derivative_of, kept, spacing, unless_empty
+from ..frameworks import ALL, Call, chosen_forces, derivative_of, kept, spacing, unless_empty
 from .steps import STEP_BY_STEP, step_by_step
 
 
@@ -34,9 +34,11 @@ def rollout(
     final_only: bool = False,
     passive: lw.forces.Passive | None = None,
     active: Any = None,
+    forces: Any = ALL,
+    drive: Any = None,
 ) -> tuple[Tensor, Tensor]:
     """(q, v), (..., steps + 1, nq) and (..., steps + 1, nv): ``linkwise.rollout``, with gradients by q0, v0, tau,
-    wrenches, ctrl, ``parameters`` and those of ``feedback`` that are tensors, at about three times its cost.
+    wrenches, ctrl, drive, ``parameters`` and those of ``feedback`` that are tensors, at about three times its cost.
 
     every        each ``every``-th state only, (..., steps // every + 1, nq): those between are computed again for
                  gradients, which needs less memory and takes one more rollout
@@ -47,12 +49,15 @@ def rollout(
     With loops torch sees step after step, as compiled: near singular positions, where ``linkwise.rollout`` takes
     others, they cannot be relied on.  On a GPU it does so, too, if gradients are followed: one kernel for each step.
     """
+    if forces is not ALL:
+        mech, passive = chosen_forces(mech, forces, passive)
     if feedback is not None and not isinstance(feedback, Mapping):
         raise TypeError(
             f"feedback is a dictionary such as {{'target': q, 'kp': kp, 'kd': kd}}, got {type(feedback).__name__}: "
             "linkwise.rollout takes controllers, without gradients"
         )
     driven = {"q0": q0, "v0": v0, "tau": tau, "wrenches": wrenches, "ctrl": unless_empty(mech, ctrl)}
+    driven["drive"] = drive
     driven["active"] = active.detach().cpu().numpy() if isinstance(active, Tensor) else active
     _refuse_controllers(driven)
     arguments = {
@@ -157,7 +162,7 @@ class _Motion:
         options = {
             "feedback": {name: values[name] for name in self.feedback} or None,
             "parameters": {name: values[name] for name in self.parameters} or None,
-            **{name: values.get(name) for name in ("ctrl", "wrenches", "active")},
+            **{name: values.get(name) for name in ("ctrl", "wrenches", "active", "drive")},
             "passive": self.passive,
         }
         return values, {name: x for name, x in options.items() if x is not None}

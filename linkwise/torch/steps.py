@@ -49,7 +49,7 @@ def step_by_step(
     if "activation" in kernel.inputs:
         raise ValueError(f"actuators of {mech.name!r} have states of their own, which gradients here do not follow")
     values = {START.get(name, name): x for name, x in {"dt": dt, **arguments}.items()}
-    if mech.constraints.driven:  # from the time 0
+    if mech.constraints.driven and "drive" not in values:  # from the time 0
         values["drive"] = lw.motion.drive_values(mech, dt, steps, method)
     unknown = [name for name in values if name not in kernel.inputs]
     if unknown:

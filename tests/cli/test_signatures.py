@@ -180,6 +180,21 @@ def test_types_of_annotations():
             called(everything, *wrong)
 
 
+@command("Options that may be none.")
+def lacking(colour: Literal["red", "blue"] | None = "red", width: float | None = 1.0, name: str | None = None) -> Any:
+    """Options that may be none."""
+    return colour, width, name
+
+
+def test_the_word_none_where_none_is_allowed_and_not_the_default():
+    assert called(lacking) == ("red", 1.0, None)
+    assert called(lacking, "--colour", "none", "--width", "None") == (None, None, None)
+    assert called(lacking, "--colour", "blue", "--width", "2", "--name", "none") == ("blue", 2.0, "none")
+    for wrong in (("--colour", "green"), ("--width", "wide")):
+        with pytest.raises(click.UsageError):
+            called(lacking, *wrong)
+
+
 def test_help_from_docstrings():
     text = helped(everything)
     assert "All kinds of options. linkwise everything 3 Options:" in text  # descriptions are at the options alone

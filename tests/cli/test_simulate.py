@@ -172,3 +172,20 @@ def test_momenta_and_symplectic_methods(run):
     )
     np.testing.assert_array_equal(document["end"]["q"], expected.end.q)
     assert "give coordinates='momentum' with it" in run(*FALL, *options, fails=True)
+
+
+def test_settings_that_the_help_names_are_those_that_are_taken(run, here):
+    motion = ("simulate", "builtin:four_bar", "--v", "crank_joint=1", "--duration", 0.1, "--output", "motion.npz")
+    for word in ("none", "None"):
+        run(*motion, "--stabilization", word)
+        assert lw.files.load_trajectory(here / "motion.npz").settings.stabilization is None
+    chosen = ("--coordinates", "independent", "--independent", "crank_joint", "--worst-condition", 50)
+    run(*motion, *chosen)
+    recorded = lw.files.load_trajectory(here / "motion.npz").settings
+    assert (recorded.coordinates, recorded.independent) == ("independent", ("crank_joint",))
+    assert recorded.worst_condition == 50.0
+    assert "needs coordinates='independent'" in run(*motion, *chosen[2:4], fails=True)
+    text = " ".join(run("simulate", "--help").split())
+    assert all(method in text.partition("--formulation")[2] for method in lw.constraints.ALL_METHODS)
+    stabilization = text.partition("--stabilization TEXT")[2].partition("--baumgarte <")[0]
+    assert "tolerance" not in stabilization and "none" in stabilization

@@ -55,6 +55,31 @@ def test_numbers_by_joint_and_by_actuator():
         lwj.rollout(ARM, {"elbow": 0.3}, None, None, 0.01, 2)
 
 
+def test_drives_and_forces_are_those_of_rollouts():
+    builder = lw.Builder().link("cart", 2.0, inertia=(0.1, 0.1, 0.1)).link("bob", 1.0, (0, 0, -0.5), (0.01, 0.01, 0.01))
+    builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart")
+    builder.joint("pin", lw.Revolute((0, 1, 0)), "cart", "bob", damping=0.3)
+    mech = builder.drive("shaker", "slide", lambda t: 0.2 * np.sin(3.0 * t)).build("shaken")
+    whole = lw.rollout(mech, None, None, None, 0.01, 8)
+    values = lw.motion.drive_values(mech, 0.01, 4, start=0.04)
+    middle = whole[0][4], whole[1][4]
+    for forces in ("all", "none"):
+        expected = lw.rollout(mech, *middle, None, 0.01, 4, drive=values, forces=forces)
+        found = lwj.rollout(mech, *middle, None, 0.01, 4, drive=values, forces=forces)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(lwj.rollout(mech, *middle, None, 0.01, 4, drive=values)[0], whole[0][4:], atol=1e-9)
+    single = lwj.rollout(mech, *(jnp.asarray(x, jnp.float32) for x in middle), None, 0.01, 4, drive=values)[0]
+    assert single.dtype == jnp.float32
+    gradient = jax.grad(lambda x: lwj.rollout(mech, *middle, None, 0.01, 4, drive=x)[0][-1, 1])(jnp.asarray(values))
+    path = lw.rollout(mech, *middle, None, 0.01, 4, drive=values)
+    ends = np.array([0.0, 1.0]), np.zeros(2)
+    wanted = lw.derivatives.rollout_vjp(mech, *path, None, 0.01, 4, ends, wrt="drive", drive=values)["drive"]
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10)
+    with pytest.raises(lw.KernelError, match="nothing takes drive"):
+        lwj.rollout(ARM, None, None, None, 0.01, 4, drive=values)
+
+
 def test_derivatives_of_rollouts():
     q, v, tau = np.random.default_rng(0).normal(size=(3, 2))
     check_grads(lambda *x: lwj.rollout(ARM, *x, 0.01, 4), (q, v, tau), 1, ["rev"])

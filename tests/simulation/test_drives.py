@@ -182,6 +182,10 @@ def test_given_derivatives_and_what_can_be_kept():
         (lambda: shaken(lambda t: t).constraints.at_time("noon"), "the time"),
         (lambda: lw.constraints.position_error(shaken(lambda t: t), [0.0, 0.0]), "'shaker' follows a function of time"),
         (
+            lambda: lw.rollout(shaken(lambda t: t).constraints.at_time(0.0), None, None, None, 1e-3, 3),
+            "roll out the mechanism itself",
+        ),
+        (
             lambda: lw.simulate(shaken(lambda t: t).constraints.at_time(0.0), None, None, 1.0),
             "simulate the mechanism itself",
         ),
@@ -281,3 +285,19 @@ def test_a_tree_at_other_times():
     again = motion.resampled(motion.t)
     np.testing.assert_allclose(again.a, motion.a, atol=1e-9)
     np.testing.assert_allclose(motion.resampled([0.05, 0.11]).energy, [motion.energy[0]] * 2, rtol=1e-2)
+
+
+def test_rollouts_in_pieces_are_told_the_time(mech):
+    """Each starts at the time 0 unless ``drive`` says otherwise."""
+    whole = lw.rollout(mech, None, None, None, 0.01, 8)
+    middle = whole[0][4], whole[1][4]
+    with pytest.raises(lw.constraints.AssemblyError, match=r"drive=lw.motion.drive_values\(mech, dt, steps, start=t\)"):
+        lw.rollout(mech, *middle, None, 0.01, 4)
+    drive = lw.motion.drive_values(mech, 0.01, 4, start=0.04)
+    assert lw.rollout(mech, *middle, None, 0.01, 4, drive=drive)[0] == pytest.approx(whole[0][4:], abs=1e-9)
+    with pytest.raises(lw.MechanismError, match="lw.simulate and lw.rollout follow it"):
+        lw.forward_dynamics(mech, *middle, np.zeros(2))
+    four_bar = lw.mechanisms.four_bar()  # without drives the time is no cause
+    with pytest.raises(lw.constraints.AssemblyError) as refusal:
+        lw.rollout(four_bar, np.array([0.3, 0.3, 0.3]), None, None, 0.01, 4)
+    assert "drive" not in str(refusal.value)

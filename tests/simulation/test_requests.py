@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -229,6 +231,68 @@ def test_former_keywords_do_not_contradict_those_of_now():
         lw.simulate(ARM, REST, REST, 1.0, contrl=None)
 
 
+def test_names_that_are_misspelt_have_a_hint():
+    with pytest.raises(TypeError, match=r"'rtoll': did you mean settings=lw.motion.Settings\(rtol=...\)"):
+        lw.simulate(ARM, REST, REST, 1.0, rtoll=1e-6)
+    with pytest.raises(TypeError, match="'xyzzy': known: 'settings', 'mech'"):
+        lw.simulate(ARM, REST, REST, 1.0, xyzzy=1)
+    with pytest.raises(TypeError, match=r"Settings\(\) got an unexpected keyword argument 'rtl': did you mean 'rtol'"):
+        lw.motion.Settings(rtl=1e-6)
+
+
+def test_settings_are_checked_where_they_are_made():
+    for wrong in ({"rtol": -1.0}, {"atol": 0.0}, {"tolerance": np.nan}, {"worst_condition": "much"}):
+        with pytest.raises(MechanismError, match=f"{next(iter(wrong))} must be a positive number"):
+            lw.motion.Settings(**wrong)
+
+
+def test_a_missing_duration_is_named():
+    with pytest.raises(MechanismError, match="duration is missing"):
+        lw.simulate(ARM, REST, REST)
+
+
+FOUR_BAR = lw.mechanisms.four_bar()
+
+
+@pytest.mark.parametrize(
+    ("mech", "method", "asked"),
+    [
+        (ARM, None, {"rtol": 1e-6}),
+        (ARM, "rk4", {"keep_energy": True}),
+        (ARM, None, {"coordinates": "momentum", "atol": 1e-6}),
+        (FOUR_BAR, None, {}),
+        (FOUR_BAR, None, {"stabilization": None}),
+        (FOUR_BAR, "rk4", {"stabilization": "baumgarte", "baumgarte": (5.0, 6.0)}),
+        (FOUR_BAR, None, {"coordinates": "independent", "independent": "crank_joint", "worst_condition": 50.0}),
+        (FOUR_BAR, None, {"coordinates": "independent", "independent": [[1.0, 0.0, 0.0]]}),
+    ],
+    ids=str,
+)
+def test_recorded_settings_set_up_the_same_motion_again(mech, method, asked, tmp_path):
+    v0 = {"crank_joint" if mech.loops else "joint1": 0.5}
+    first = lw.simulate(mech, None, v0, 0.2, method=method, settings=lw.motion.Settings(**asked))
+    first.save(tmp_path / "motion.npz")
+    for recorded in (first.settings, lw.files.load_trajectory(tmp_path / "motion.npz").settings):
+        again = lw.simulate(mech, None, v0, 0.2, method=method, settings=recorded)
+        assert again.settings == first.settings
+        assert np.array_equal(again.t, first.t) and np.array_equal(again.q, first.q)
+    finer = lw.simulate(mech, None, v0, 0.2, method=method, settings=dataclasses.replace(first.settings, rtol=1e-4))
+    assert finer.settings == dataclasses.replace(first.settings, rtol=1e-4)
+
+
+def test_recorded_settings_contradict_and_lose_nothing():
+    recorded = lw.simulate(FOUR_BAR, None, None, 0.01).settings
+    with pytest.raises(ValueError, match="needs stabilization='baumgarte'"):
+        lw.simulate(FOUR_BAR, None, None, 0.01, settings=dataclasses.replace(recorded, baumgarte=(1.0, 2.0)))
+    crank = lw.kinematics.Coordinates(lambda q: q[:1], lambda q: np.eye(3)[:1], lambda q, v: np.zeros(1))
+    independent = lw.motion.Settings(coordinates="independent", independent=crank)
+    recorded = lw.simulate(FOUR_BAR, None, None, 0.01, settings=independent).settings
+    with pytest.raises(MechanismError, match="independent coordinates are functions"):
+        lw.simulate(FOUR_BAR, None, None, 0.01, settings=recorded)
+    again = lw.simulate(FOUR_BAR, None, None, 0.01, settings=dataclasses.replace(recorded, independent=crank))
+    assert again.settings == recorded
+
+
 def test_other_requests_that_make_no_sense():
     with pytest.raises(TypeError, match="control must be a function"):
         lw.simulate(ARM, REST, REST, 1.0, "go")
@@ -269,7 +333,7 @@ def test_all_but_the_duration_may_be_left_out(tmp_path):
     motion = lw.simulate(mech, duration=0.1)
     np.testing.assert_allclose(motion.q[0], lw.constraints.assemble(mech), atol=1e-9)
     assert not motion.v[0].any() and motion.t[-1] == pytest.approx(0.1)
-    with pytest.raises(lw.MechanismError, match="duration must be a positive number"):
+    with pytest.raises(lw.MechanismError, match="duration is missing"):
         lw.simulate(mech)
     assert motion.animate(tmp_path / "motion.gif", fps=10.0, dpi=40).exists()
 

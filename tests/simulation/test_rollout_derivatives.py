@@ -152,3 +152,10 @@ def test_a_step_backwards_for_each_row_gives_what_the_methods_own_derivatives_gi
     rows = lw.derivatives.rollout_derivatives(mech, *path, tau, DT, feedback=target)
     for one, other in zip(bare, rows, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12 * np.abs(other).max())
+
+
+def test_steps_in_the_place_of_the_method_are_named():
+    mech = lw.mechanisms.planar_arm(2)
+    path = lw.rollout(mech, None, None, None, DT, 3)
+    with pytest.raises(TypeError, match="method is a name.*not 3: it has no steps, which rollout and rollout_vjp take"):
+        lw.derivatives.rollout_derivatives(mech, *path, None, DT, 3)

@@ -229,6 +229,28 @@ def test_gradients_of_rollouts():
     assert torch.autograd.gradcheck(function, (q, v, shared))
 
 
+def test_drives_and_forces_are_those_of_rollouts():
+    builder = lw.Builder().link("cart", 2.0, inertia=(0.1, 0.1, 0.1)).link("bob", 1.0, (0, 0, -0.5), (0.01, 0.01, 0.01))
+    builder.joint("slide", lw.Prismatic((1, 0, 0)), "ground", "cart")
+    builder.joint("pin", lw.Revolute((0, 1, 0)), "cart", "bob", damping=0.3)
+    mech = builder.drive("shaker", "slide", lambda t: 0.2 * np.sin(3.0 * t)).build("shaken")
+    whole = lw.rollout(mech, None, None, None, 0.01, 8)
+    middle = tuple(torch.from_numpy(x[4].copy()) for x in whole)
+    values = lw.motion.drive_values(mech, 0.01, 4, start=0.04)
+    for forces in ("all", "none"):
+        expected = lw.rollout(mech, whole[0][4], whole[1][4], None, 0.01, 4, drive=values, forces=forces)
+        for drive in (values, torch.from_numpy(values)):
+            found = lwt.rollout(mech, *middle, None, 0.01, 4, drive=drive, forces=forces)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one.numpy(), other, rtol=1e-12, atol=1e-12)
+    followed = torch.from_numpy(values).requires_grad_()
+    lwt.rollout(mech, *middle, None, 0.01, 4, drive=followed)[0][-1, 1].backward()
+    path = lw.rollout(mech, whole[0][4], whole[1][4], None, 0.01, 4, drive=values)
+    ends = np.array([0.0, 1.0]), np.zeros(2)
+    wanted = lw.derivatives.rollout_vjp(mech, *path, None, 0.01, 4, ends, wrt="drive", drive=values)["drive"]
+    np.testing.assert_allclose(followed.grad.numpy(), wanted, rtol=1e-8, atol=1e-10)
+
+
 def test_gradients_of_rollouts_move_within_configurations():
     """Along a quaternion there is none; along tangent directions it is what differences say."""
     q, v, _ = tensors(TREE)

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from ...compiler.store import float64_function
 from ...constraints.masks import loop_mask
 from ...display import mimebundle
-from ...mechanism import Frame, InertiaWarning, Mechanism, MechanismError, one_of
+from ...mechanism import Frame, InertiaWarning, Mechanism, MechanismError, one_of, warn_caller
 from ...mechanism.inertial_parameters import NAMES
 from ..identification import PER_LINK, inertial_parameters, regressor
 from ..passive import Passive
+from ..physical_bodies import is_physical, pseudo_inertia
 from ..states import Float64Array, state_arrays
 from ..trees import inverse_dynamics
 from .least_squares import Deviations, least_squares
@@ -103,7 +104,9 @@ def estimate_payload(
     noise        of joint accelerations, joint forces and wrenches, independent from state to state; accelerations of
                  all joints are needed, or with constraints those that determine the others; q and v are taken as exact
     parameters   which of "m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz" to estimate, the others being
-                 zero; without rotational inertias the payload is a point
+                 zero.  Rotational inertias are about the origin of the link: with Ixx, Iyy and Izz alone the products
+                 of inertia are zero there, and not about the centre of mass.  With none of the six the payload is a
+                 point.  An ``InertiaWarning`` says so where no body has the estimated numbers
     passive      in place of the springs, damping, friction and limits of the joints; default the mechanism's own
     active       (..., len(mech.loops)) booleans: constraints that hold; these are perfect measurements, and nothing is
                  known of their forces.  Joints without motors have the exact force zero
@@ -113,6 +116,11 @@ def estimate_payload(
     full, by the filter, O(n_links) a state; with constraints, or joints that mimic others, by all equations of a state
     at once.  The steps of Gauss and Newton smooth the accelerations along the way.
     """
+    if not isinstance(noise, Noise):
+        raise TypeError(
+            "noise is a linkwise.estimation.Noise(acceleration=..., torque=...), which says what is measured how well, "
+            f"got {noise!r}"
+        )
     frame = mech.frame(link)
     if frame.body < 0:
         raise MechanismError(f"{link!r} of mechanism {mech.name!r} is fixed to the ground: no joint feels its payload")
@@ -157,6 +165,7 @@ def estimate_payload(
         raise MechanismError(
             f"the payload of {link!r} does not settle: accelerations are too noisy to tell it from {len(v)} states"
         )
+    _warn_if_no_body(link, numbers, columns_of)
     free = fit.surplus - size
     names = tuple(NAMES[k] for k in columns_of)
     holding = _holding(mech, parameters_of_mechanism, of_link, to_link @ ten)
@@ -270,11 +279,7 @@ def _moved_parameters(frame: Frame) -> Float64Array:
     pose[:3, :3], pose[:3, 3] = frame.rotation, frame.position
     columns = []
     for ten in np.eye(PER_LINK):
-        inertia = np.zeros((3, 3))
-        for value, (r, c) in zip(ten[4:], MOMENTS, strict=True):
-            inertia[r, c] = inertia[c, r] = value
-        second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-        moved = pose @ np.block([[second, ten[1:4, None]], [ten[None, 1:4], ten[:1, None]]]) @ pose.T
+        moved = pose @ pseudo_inertia(ten) @ pose.T
         inertia = np.trace(moved[:3, :3]) * np.eye(3) - moved[:3, :3]
         columns.append([moved[3, 3], *moved[:3, 3], *(inertia[at] for at in MOMENTS)])
     return np.column_stack(columns)
@@ -298,6 +303,17 @@ def _ten(numbers: Float64Array, indices: list[int]) -> tuple[Float64Array, Float
         return ten, np.eye(PER_LINK)[:, indices]
     all_ten, slopes = _point(ten[: len(POINT)])
     return all_ten, slopes[:, indices]
+
+
+def _warn_if_no_body(link: str, numbers: Float64Array, indices: list[int]) -> None:
+    """Say that no body has the estimated rotational inertias, and which of them were left out."""
+    if indices[-1] < len(POINT) or is_physical(_ten(numbers, indices)[0]):
+        return
+    zero = ", ".join(name for k, name in enumerate(NAMES) if k >= len(POINT) and k not in indices)
+    cure = "give more states, or leave rotational inertias out for a point"
+    if zero:
+        cure = f"{zero} about the origin of {link!r} are zero, since parameters do not name them: name them too"
+    warn_caller(f"no body has the estimated payload of {link!r}: {cure}", InertiaWarning)
 
 
 def _point(four: Float64Array) -> tuple[Float64Array, Float64Array]:

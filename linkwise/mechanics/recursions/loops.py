@@ -50,7 +50,7 @@ def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
     if asked is None:
         raise MechanismError(
             f"{loop.name!r} follows a function of time: ask about a moment, with mech.constraints.at_time(t) in place "
-            "of mech, or compile with parameters=('drive',); lw.simulate follows it, and "
+            "of mech, or compile with parameters=('drive',); lw.simulate and lw.rollout follow it, and "
             "mech.constraints.without_drives() is free of it"
         )
     return Aim(*asked)

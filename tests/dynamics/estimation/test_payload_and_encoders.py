@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,32 @@ def test_payload_without_noise_is_exact(arm):
     difference = lw.estimation.inertial_parameters(body) - lw.estimation.inertial_parameters(arm)
     close(found.parameters, difference[-10:], 1e-7)
     assert str(found).startswith(f"payload of {link!r}: 1.5 +-")
+
+
+def test_noise_that_is_none_is_refused(arm):
+    rng = np.random.default_rng(0)
+    for wrong in (0.1, None, (0.1, 0.2)):
+        with pytest.raises(TypeError, match=r"noise is a linkwise.estimation.Noise\(acceleration=..., torque=...\)"):
+            estimate_payload(arm, *measured(arm, arm, rng, 4), arm.link_names[-1], wrong)
+
+
+def test_payloads_that_no_body_has_are_reported(arm):
+    """Products of inertia about the link's origin that are not named are zero, which those of the body here are not."""
+    link, rng = arm.link_names[-1], np.random.default_rng(0)
+    body = arm.with_payload(link, 1.5, (0.1, -0.2, 0.3), np.diag([0.01, 0.02, 0.015]))
+    data = measured(arm, body, rng, 20, noisy=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimate_payload(arm, *data, link, NOISE, TEN)
+        estimate_payload(arm, *data, link, NOISE)
+        estimate_payload(arm, *measured(arm, arm, rng, 20), link, NOISE)  # no payload: a mass of either sign
+    some = ("m", "mx", "my", "mz", "Ixx", "Iyy", "Izz")
+    with pytest.warns(
+        lw.files.InertiaWarning, match="no body has the estimated payload.*Ixy, Ixz, Iyz about the origin"
+    ):
+        estimate_payload(arm, *data, link, NOISE, some)
+    with pytest.warns(lw.files.InertiaWarning, match="give more states"):
+        estimate_payload(arm, *measured(arm, arm, rng, 20), link, NOISE, TEN)
 
 
 def test_what_acts_is_accounted_for(arm):
