@@ -3,6 +3,7 @@
 import numpy as np
 
 import linkwise as lw
+from linkwise.constraints.sizes import units
 
 from .mechanisms import NAMES, Case, case
 from .oracle import Terms, differentiate
@@ -19,9 +20,23 @@ def nearby(this: Case, s: float, sizes: tuple[float, ...] = (1, 1, 1)) -> tuple[
     step, change, push = (size * x for size, x in zip(sizes, directions(this.mech), strict=True))
     q, v = lw.integrate(this.mech, this.q, step, s), this.v + s * change
     if this.mech.loops:
-        held = [loop for k, loop in enumerate(this.mech.loops) if this.active is None or this.active[k]]
-        q, v = lw.constraints.project(this.mech.spanning_tree.with_loops(*held), q, v, aim=1e-16)
+        q, v = projected(this, q, v)
     return q, v, this.tau + s * push
+
+
+def projected(this: Case, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the constraints that hold allow: with a mask the nearest by the sizes that the whole mechanism has, which
+    are those of schedules too."""
+    if this.active is None:
+        return lw.constraints.project(this.mech, q, v, aim=1e-16)
+    held = this.mech.spanning_tree.with_loops(*(x for x, on in zip(this.mech.loops, this.active, strict=True) if on))
+    width = units(this.mech).velocities
+    for _ in range(8):
+        jacobian = lw.constraints.constraint_jacobian(held, q) * width
+        step = width * (np.linalg.pinv(jacobian, rcond=1e-9) @ lw.constraints.position_error(held, q))
+        q = lw.integrate(this.mech, q, -step, 1.0)
+    jacobian = lw.constraints.constraint_jacobian(held, q)
+    return q, v - width * (np.linalg.pinv(jacobian * width, rcond=1e-9) @ (jacobian @ v))
 
 
 def along(function, core: int):
