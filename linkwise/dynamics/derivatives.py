@@ -99,8 +99,8 @@ def forward_dynamics_derivatives(
     tau)``, the lower half of [Df] P (spencer2004 4.4), and depend on no unit.  d_tau is K (K* M K)^-1 K*.  A
     ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.  The external
     ``wrenches`` (n_links, 6) stay as they are in their link frames; ``active``, ``forces``, ``ctrl`` and ``activation``
-    are those of ``lw.forward_dynamics``.  With ``active`` changes are projected onto what those constraints allow, by the
-    sizes of the whole mechanism.
+    are those of ``lw.forward_dynamics``.  With ``active`` changes are projected onto what those constraints allow, by
+    the sizes of the whole mechanism.
     """
     if not settings:
         if wrenches is not None:
