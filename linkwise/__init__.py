@@ -174,8 +174,7 @@ def _within(name: str) -> str:
     return ""
 
 
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 class _PublicModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -23,7 +23,4 @@ __all__ = [
     "to_pinocchio",
     "urdf_text",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

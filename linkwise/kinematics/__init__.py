@@ -34,7 +34,4 @@ __all__ = [
     "so3",
     "time_to_singular",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -22,10 +22,7 @@ from .compiled import Compiled
 from .so3 import skew
 
 __all__ = ["adjoint", "compose", "exp", "exp_jacobian", "interpolate", "inverse", "log", "log_jacobian", "pose"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 def _exponential(twist: list[Scalar]) -> Matrix:

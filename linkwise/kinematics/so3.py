@@ -33,11 +33,7 @@ __all__ = [
     "to_quaternion",
     "to_rpy",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = __all__.copy
 
 LOCKED = 1e-9  # cosine of the pitch from which on roll and yaw are one rotation
 

@@ -35,7 +35,4 @@ __all__ = [
     "with_joint_of_loop",
     "workspace",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -71,10 +71,7 @@ __all__ = [
     "stanford_arm",
     "stewart_platform",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> Any:

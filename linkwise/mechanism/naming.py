@@ -80,78 +80,44 @@ OF_OTHER_LIBRARIES = {
     "attach": "with_mechanism, or with_payload for a rigid body",
 }
 
-#: Attributes of version 0.1 that have moved into views; the old names go with version 0.3.
-FORMER = {
+#: View -> names of version 0.1 that moved into it; the old names go with version 0.3.
+_MOVED_TO_VIEWS = {
+    "constraints": (
+        "at_time drive_rates driven drives_at holonomic_rows is_nonholonomic structure waits_for_time with_distances "
+        "without_drives"
+    ),
+    "contact": "pairs_between_links shape",
+    "coordinates": "mimic_joints place rates_are_velocities single_place steps_commute structure_constants",
+    "forces": "acts actuator_names actuators ctrl_range idle n_activation tendons",
+    "metadata": (
+        "actuated_joints groups independent_joints integrator keyframes looks timestep with_actuated with_groups "
+        "with_initial with_postures"
+    ),
+    "parameters": (
+        "armature coms damping friction inertias masses singular_joints spring_rest stiffness with_armature "
+        "with_damping with_shared_code with_springs"
+    ),
+    "tree": "children parents path subtree",
+}
+#: Attributes of version 0.1 and where they are now.
+FORMER = {name: f"{view}.{name}" for view, names in _MOVED_TO_VIEWS.items() for name in names.split()} | {
     "acting": "forces.active",
-    "acts": "forces.acts",
-    "actuated_joints": "metadata.actuated_joints",
-    "actuator_names": "forces.actuator_names",
-    "actuators": "forces.actuators",
-    "armature": "parameters.armature",
-    "at_time": "constraints.at_time",
-    "children": "tree.children",
-    "coms": "parameters.coms",
     "constraint_index": "constraints.rows",
     "contact_parts": "contact.parts",
     "contact_step": "contact.step",
     "coordinate_names": "coordinates.names",
     "coordinate_place": "coordinates.index",
-    "ctrl_range": "forces.ctrl_range",
-    "damping": "parameters.damping",
-    "drive_rates": "constraints.drive_rates",
-    "driven": "constraints.driven",
-    "drives_at": "constraints.drives_at",
     "effort_limit": "limits.effort",
     "frame_names": "frames",
-    "friction": "parameters.friction",
-    "groups": "metadata.groups",
-    "holonomic_rows": "constraints.holonomic_rows",
-    "idle": "forces.idle",
-    "independent_joints": "metadata.independent_joints",
-    "inertias": "parameters.inertias",
-    "integrator": "metadata.integrator",
-    "is_nonholonomic": "constraints.is_nonholonomic",
     "joint_of_coordinate": "coordinates.joint_of",
-    "keyframes": "metadata.keyframes",
-    "looks": "metadata.looks",
     "loop_hint": "constraints.hint",
     "loop_index": "constraints.index",
-    "masses": "parameters.masses",
-    "mimic_joints": "coordinates.mimic_joints",
     "moving_link_index": "parameters.link_index",
-    "n_activation": "forces.n_activation",
-    "pairs_between_links": "contact.pairs_between_links",
-    "parents": "tree.parents",
-    "path": "tree.path",
-    "place": "coordinates.place",
     "q_lower": "limits.lower",
     "q_upper": "limits.upper",
-    "rates_are_velocities": "coordinates.rates_are_velocities",
-    "shape": "contact.shape",
-    "single_place": "coordinates.single_place",
-    "singular_joints": "parameters.singular_joints",
-    "spring_rest": "parameters.spring_rest",
-    "steps_commute": "coordinates.steps_commute",
-    "stiffness": "parameters.stiffness",
-    "structure": "constraints.structure",
-    "structure_constants": "coordinates.structure_constants",
-    "subtree": "tree.subtree",
-    "tendons": "forces.tendons",
-    "timestep": "metadata.timestep",
     "v_limit": "limits.velocity",
-    "waits_for_time": "constraints.waits_for_time",
-    "with_actuated": "metadata.with_actuated",
-    "with_armature": "parameters.with_armature",
-    "with_damping": "parameters.with_damping",
-    "with_distances": "constraints.with_distances",
-    "with_groups": "metadata.with_groups",
     "with_inertial_parameters": "parameters.with_inertial",
-    "with_initial": "metadata.with_initial",
-    "with_postures": "metadata.with_postures",
-    "with_shared_code": "parameters.with_shared_code",
-    "with_springs": "parameters.with_springs",
     "without_contact": "contact.without",
-    "without_drives": "constraints.without_drives",
     "without_elements": "forces.without",
 }
 
