@@ -113,7 +113,7 @@ def without_loops(mech: Mechanism) -> Mechanism:
     return _with_other_loops(mech, mech._family.without_loops, changed, {"loops": ()})
 
 
-def holding(mech: Mechanism, loops: Sequence[Loop], **values: Any) -> Mechanism:
+def holding(mech: Mechanism, loops: Sequence[Loop]) -> Mechanism:
     """The mechanism with further checked loops that hold frames to the ground. Those with the same frames held at
     other places form its family.
     """
@@ -124,7 +124,7 @@ def holding(mech: Mechanism, loops: Sequence[Loop], **values: Any) -> Mechanism:
         for loop, frame in zip(loops, frames, strict=True)
     )
     changed = mech._changed | {(HELD, first + k) for k in range(len(loops))}
-    return _with_other_loops(mech, mech._family.holding(held), changed, {"loops": (*mech.loops, *loops), **values})
+    return _with_other_loops(mech, mech._family.holding(held), changed, {"loops": (*mech.loops, *loops)})
 
 
 def _with_other_loops(mech: Mechanism, family: Family, changed: frozenset[Change], values: dict[str, Any]) -> Mechanism:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 import numpy as np
 
 from linkwise.mechanism import Body, Mechanism, did_you_mean, require_mechanism
-from linkwise.mechanism.annotation import SAME_COORDINATE
+from linkwise.mechanism.metadata import SAME_COORDINATE
 from linkwise.readers.protocol import FLOATING_BASE, Element, document_of, parse_xml, warn
 
 _ROOT_JOINT = "root_joint"  # what Pinocchio calls the joint of a floating base
