@@ -15,9 +15,9 @@ from ..dynamics import frames
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch
 from ..mechanism import Mechanism, MechanismError
-from ..mechanism.checks import did_you_mean, names_of
+from ..mechanism.checks import did_you_mean
 from ..mechanism.model import GROUND
-from .manifolds import family
+from .manifolds import describe_hold, family
 
 STILL = 1e-9  # of the fastest rotation, lengths in units of the mechanism: what is slower does not rotate
 
@@ -95,9 +95,9 @@ def _motion(mech: Mechanism, q: Float64Array, hold: Sequence[str]) -> Float64Arr
         return np.zeros((*q.shape[:-1], mech.nv))
     made = family(mech, q.reshape(-1, mech.nq)[0], hold)
     if made.dof != 1:
-        held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
         raise MechanismError(
-            f"mechanism {mech.name!r} has {made.dof} degrees of freedom{held}, and poles depend on how it moves: "
+            f"mechanism {mech.name!r} has {made.dof} degrees of freedom{describe_hold(hold)}, and poles depend "
+            "on how it moves: "
             + ("hold joints (hold=...), or give velocities, v={joint: number}" if made.dof else "hold fewer joints")
         )
     return made.units.velocities * made.basis(q)[..., 0]

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,10 +29,13 @@ from ..dynamics import trees as tree
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 
+Kind = Literal["constraint", "input", "output"]
 TURN = 2.0 * np.pi
 ROUND_OFF = LOOPS.aim * LOOPS.closed
 FINEST = 1.0 / 8.0  # of the noise of positions: what is below cannot be made smaller
+ROUNDED = 1e-12  # of the largest singular value: a smaller one is zero up to rounding, and has no sign
 NEWTON_STEPS = 12  # a corrector that needs more did not start near
+CORRECTED = 0.25  # of a step: the largest correction on the same branch
 TRIALS = (1e-2, 3e-2, 0.1)  # dimensionless: random changes of a configuration that show the generic rank
 
 
@@ -167,6 +170,17 @@ class Family:
             active = active[size[active] > aim]
         return q.reshape(shape), (size <= closed).reshape(shape[:-1])
 
+    def beside(
+        self, q: np.ndarray, tangent: np.ndarray, distance: float, values: np.ndarray
+    ) -> tuple[np.ndarray, bool]:
+        """The configuration next to the point at ``distance`` along the tangent at q (nq,), and whether it is certainly
+        on the same branch: its correction is then of second order.
+        """
+        guess = self.moved(q, tangent, distance)
+        there, closed = self.corrected(guess, values)
+        correction = np.linalg.norm(self.difference(guess, there))
+        return there, bool(closed) and bool(correction <= CORRECTED * abs(distance))
+
     def shortest(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """(..., nv): from one configuration to another, whole turns left out."""
         way = self.difference(start, end)
@@ -219,12 +233,61 @@ def require_dof(who: str, made: Family, q: np.ndarray, hold: Sequence[str], dof:
     """Raise if the manifold through q has another dimension than ``dof``."""
     if made.dof == dof:
         return
-    held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
     surplus = made.dof - dof
     advice = f"hold {-surplus} fewer"
     if surplus > 0:
         advice = f"hold {surplus} more (hold=...){instead}{hint(made.mech, q)}"
     raise MechanismError(
         f"{who} needs motions of {dof} degree{'s' * (dof != 1)} of freedom, but mechanism {made.mech.name!r} has "
-        f"{made.dof}{held}: {advice}"
+        f"{made.dof}{describe_hold(hold)}: {advice}"
     )
+
+
+def describe_hold(hold: Sequence[str]) -> str:
+    """ " while 'a', 'b' stand still" for messages; empty without names."""
+    return f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
+
+
+# -- singularity ----------------------------------------------------------------------------------------------
+
+
+class Measure:
+    """A signed measure that vanishes in singular positions: the smallest singular value of rows N, with the sign of
+    det N, where N acts on a null-space basis of the loops. It is continuous along a motion if the basis is. Values
+    within rounding are set to zero, as their sign would be noise.
+    """
+
+    def __init__(self, kind: Kind, names: Sequence[str], manifold: Family):
+        noun = f"{kind}s"
+        count, self.rows = velocity_map(manifold.mech, names, noun)
+        self.kind = kind
+        if count != manifold.dof:
+            raise MechanismError(
+                f"mechanism {manifold.mech.name!r} has {manifold.dof} degree{'s' * (manifold.dof != 1)} of freedom, "
+                f"but {noun} name {count} coordinate{'s' * (count != 1)}: name as many as there are degrees of freedom"
+            )
+
+    def __call__(self, q: np.ndarray, basis: np.ndarray) -> np.ndarray:
+        """(...): at q (..., nq) with the basis (..., nv, dof)."""
+        matrix = self.rows(q) @ basis
+        s = np.linalg.svd(matrix, compute_uv=False)
+        least = np.where(s[..., -1] > ROUNDED * s[..., 0], s[..., -1], 0.0)
+        return np.where(np.linalg.det(matrix) < 0.0, -least, least)
+
+
+def measures(
+    manifold: Family, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()
+) -> list[Measure]:
+    """Measures of the inputs and of the outputs, if given. Locked coordinates count as given where fewer are named
+    than there are degrees of freedom.
+    """
+    named: list[tuple[Kind, list[str]]] = [("input", list(names_of(inputs))), ("output", list(names_of(outputs)))]
+    for kind, names in named:
+        if names and velocity_map(manifold.mech, names, f"{kind}s")[0] < manifold.dof:
+            names += [name for name in names_of(hold) if name not in names]
+    return [Measure(kind, names, manifold) for kind, names in named if names]
+
+
+def same_sense(reference: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """(...): 1 where two bases of neighbouring planes are turned alike, -1 where one is the other's mirror image."""
+    return np.where(np.linalg.det(np.swapaxes(reference, -1, -2) @ basis) < 0.0, -1.0, 1.0)

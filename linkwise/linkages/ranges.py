@@ -12,9 +12,18 @@ import numpy as np
 from ..constraints.named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
 from ..display import mimebundle
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
+from .continuation import (
+    DEAD_CENTRE,
+    FULL_ROTATION,
+    STUCK,
+    TOO_LONG,
+    UNLIMITED,
+    Maximization,
+    MotionPath,
+    motion_path,
+    require_within,
+)
 from .manifolds import Family, closed_start, family, require_dof
-from .maximization import Climb
-from .paths import DEAD_CENTRE, FULL_ROTATION, STUCK, TOO_LONG, UNLIMITED, MotionPath, motion_path, require_within
 
 SAME_PLACE = 1e-9  # in the units of the mechanism
 STANDS_STILL = "stands still"
@@ -129,7 +138,7 @@ def range_found(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], l
     start = closed_start("range_of_motion", mech, q, (hold,))
     made = family(mech, start, hold)
     if made.dof > 1:
-        return _range_of_climbs(made, measured, start, limits)
+        return _range_by_maximization(made, measured, start, limits)
     require_dof("range_of_motion", made, start, hold, 1)
     path = motion_path(made, start, limits, toward=measured.dimensionless(made.units).rows(start))
     return _range_along(path, measured)
@@ -206,13 +215,15 @@ def _one_round_back(path: MotionPath, end: RangeEnd, change: float) -> RangeEnd:
 # -- several degrees of freedom -----------------------------------------------------------------------
 
 
-def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray, limits: bool) -> RangeOfMotion:
+def _range_by_maximization(made: Family, measured: NamedCoordinate, start: np.ndarray, limits: bool) -> RangeOfMotion:
     made = replace(made, limited=limits)
     slack = LimitSlack(made.mech) if limits else None
     require_within(made.mech, slack, start)
     turns = measured.turns or _can_rotate(made, measured.name)
     here = float(measured.value(start))
-    climbs = [Climb(made, measured.dimensionless(made.units), start, sense, slack, turns) for sense in (-1.0, 1.0)]
+    climbs = [
+        Maximization(made, measured.dimensionless(made.units), start, sense, slack, turns) for sense in (-1.0, 1.0)
+    ]
     ends = []
     for climb in climbs:
         end = _end(measured.centred(climb.value * measured.unit(made.units)), climb.q[-1], climb.cause, climb.joint)

@@ -11,9 +11,8 @@ import numpy as np
 from ..constraints.decomposition import decompose
 from ..constraints.named_coordinates import velocity_map
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
-from .manifolds import Family, closed_start, family, require_dof
-from .measures import Kind, Measure, measures, same_sense
-from .paths import STUCK, TOO_LONG, MotionPath, motion_path
+from .continuation import STUCK, TOO_LONG, MotionPath, motion_path
+from .manifolds import Family, Kind, Measure, closed_start, family, measures, require_dof, same_sense
 from .workspaces import SingularCurve, workspace
 
 SINGULAR = 1e-6  # smallest singular value of G, relative to the largest: less is zero but for what rounding leaves

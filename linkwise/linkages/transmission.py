@@ -19,7 +19,7 @@ from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays
 from ..mechanism import Loop, Mechanism, MechanismError
 from ..mechanism.checks import names_of
-from .manifolds import family
+from .manifolds import describe_hold, family
 
 STILL = 1e-12  # of the other rate, lengths in units of the mechanism: what is slower stands still
 TOGETHER = 1e-7  # singular values: two rates of which one follows from the other
@@ -156,11 +156,10 @@ def _rates(
     basis = made.basis(q)
     u, s, turned = np.linalg.svd(rows @ basis)
     if not made.dof or (made.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
-        held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
         freely = "independently of each other: hold other joints (hold=...)" if made.dof else "not at all: hold fewer"
         raise MechanismError(
             f"{ends[0].name!r} and {ends[1].name!r} of mechanism {mech.name!r} move {freely}; it has {made.dof} "
-            f"degrees of freedom{held}"
+            f"degrees of freedom{describe_hold(hold)}"
         )
     rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
     first_rate, second_rate = (rates[..., k] * end.unit(made.units) for k, end in enumerate(ends))

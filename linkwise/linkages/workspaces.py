@@ -12,11 +12,9 @@ from ..constraints.decomposition import decompose
 from ..constraints.named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
 from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
-from .assembly_modes import Segments, Sheet
-from .contours import Edge, bracketed_roots, joined
-from .manifolds import closed_start, family, require_dof
-from .measures import Measure, measures, same_sense
-from .paths import TOO_LONG, UNLIMITED
+from .assembly_modes import Edge, Segments, Sheet, bracketed_roots, joined
+from .continuation import TOO_LONG, UNLIMITED
+from .manifolds import Measure, closed_start, family, measures, require_dof, same_sense
 from .ranges import range_found, warn_of_unknown_ends
 
 BOUNDARY, LIMIT = "boundary", "limit"

@@ -1,0 +1,434 @@
+"""Continuation of configurations along curves of a constraint manifold, by predictor and corrector: motions of one
+degree of freedom by arc length, and the largest value of a coordinate while several degrees of freedom are free."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..constraints.named_coordinates import LimitSlack, NamedCoordinate
+from ..mechanism import Mechanism, MechanismError
+from .manifolds import TURN, Family
+
+LARGEST_STEP = 0.05  # along the curve; like all lengths here in the units of the mechanism, see ``Family``
+SMALLEST_STEP = 1e-10
+STRAIGHT = np.cos(0.15)  # between tangents of neighbours: beyond, the step may have reached another branch
+LONGEST = 60.0  # of the curve, to either side
+ROOT = 1e-14  # of a distance along the curve
+BENT = 1e-9  # a change of tangents, of unit length, that is no rounding
+
+#: Why a path, or the range of a coordinate on it, ends.
+COMES_BACK, LIMIT, TOO_LONG, STUCK = "comes back", "joint limit", "search ended", "stuck"
+DEAD_CENTRE, FULL_ROTATION, UNLIMITED = "dead centre", "full rotation", "unlimited"
+
+# of the maximization of a coordinate
+GENTLE = 0.3  # of the steepest slope on the way: the summit may be near
+LEVEL = 1e-9  # the same: there is no slope
+FLAT = 1e-5  # the same, per unit: no curvature
+TOUCHING = 1e-9  # a limit that is met
+LEAST_SLOPE = 1e-3  # a start may be level, and then nothing steeper is known
+MOST_STEPS, SUMMIT_STEPS = 3000, 8
+SHORTEST_STEP = 1e-7
+UPHILL = 0.2  # of what the slope promises: a step that gives less was too long
+PROBE = 1e-4  # for the curvature at a summit
+NEAR = 0.3  # how far off a summit is looked for
+
+
+@dataclass(frozen=True, eq=False)
+class MotionPath:
+    """The configurations of a mechanism that moves with one degree of freedom.
+
+    q           (n, nq): in the order in which they are passed
+    tangents    (n, nv): directions of motion, of unit length with lengths in units of the mechanism's size
+    arc         (n,): length along the curve, in radians and these units; zero at the start
+    is_closed   whether the motion comes back to where it began; then the last q is the first, but for whole turns
+    causes      why the path ends at either side: "comes back", "joint limit", "search ended", "stuck"
+    joints      the joints whose limits end it, "" elsewhere
+    """
+
+    q: np.ndarray
+    tangents: np.ndarray
+    arc: np.ndarray
+    is_closed: bool
+    causes: tuple[str, str]
+    joints: tuple[str, str]
+    family: Family = field(repr=False)
+    values: np.ndarray = field(repr=False)  # of the held coordinates
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.family.mech
+
+    @cached_property
+    def is_straight(self) -> np.ndarray:
+        """(2,): whether the curve is straight from its start to either end. Constraints are analytic in the
+        coordinates, so a line that satisfies them over a long stretch satisfies them everywhere.
+        """
+        sides = (self.tangents[self.arc <= 0.0], self.tangents[self.arc >= 0.0])
+        return np.array([np.ptp(side, axis=0).max(initial=0.0) <= BENT for side in sides])
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        """(n - 1,): lengths of the steps between neighbours."""
+        return np.diff(self.arc)
+
+    def at(self, i: int, distance: float) -> tuple[np.ndarray, np.ndarray]:
+        """Configuration and tangent at a distance behind the i-th configuration, not much more than a step."""
+        q, _ = self.family.beside(self.q[i], self.tangents[i], distance, self.values)
+        return q, self.family.along(q, self.tangents[i])
+
+    def roots(self, function: Callable[[np.ndarray, np.ndarray, int], float]) -> list[tuple[int, float]]:
+        """Steps and distances within them where function(q, tangent, i) changes its sign.
+
+        The function is continuous on each step i; where the path is closed it has the same sign at both ends.
+        """
+        lengths = []
+        for i, length in enumerate(self.steps):
+
+            def along(x: float, i: int = i) -> float:
+                return function(*self.at(i, x), i)
+
+            ends = function(self.q[i], self.tangents[i], i), function(self.q[i + 1], self.tangents[i + 1], i)
+            if self.is_closed and i == len(self.steps) - 1:  # rounding must not let a root at the start be lost
+                ends = ends[0], function(self.q[0], self.tangents[0], i)
+            if (ends[0] < 0.0) != (ends[1] < 0.0):
+                lengths.append((i, root(along, float(length), ends)))
+        return lengths
+
+
+def root(function: Callable[[float], float], length: float, ends: tuple[float, float]) -> float:
+    """The root of a function with opposite signs at the ends of [0, length], by Brent's method."""
+
+    from scipy.optimize import brentq  # here: importing it takes longer than everything else together
+
+    def pinned(x: float) -> float:  # what is known at the ends may differ by rounding from what is computed there
+        return ends[0] if x == 0.0 else ends[1] if x == length else function(x)
+
+    return float(brentq(pinned, 0.0, length, xtol=ROOT, rtol=4.0 * np.finfo(float).eps))
+
+
+def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | None = None) -> MotionPath:
+    """The curve of a one-dimensional constraint manifold through q, in both directions or once around; ``toward``
+    (nv,) selects the first direction.
+    """
+    made = dataclasses.replace(made, limited=limits)
+    mech, values = made.mech, made.values(q)
+    parts = made.decomposed(q)
+    if parts.rank < made.rank:
+        raise MechanismError(
+            f"mechanism {mech.name!r} is in a singular position at q, where {len(made.columns) - parts.rank} motions "
+            "are possible: branches of its motion meet there.  Start a little way along the one that is meant: move "
+            "joints by about 0.1 rad, or a tenth of its size, in its direction and close the loops, "
+            "q=constraints.assemble(mech, guess)"
+        )
+    tangent = made.basis(q)[:, 0]
+    if toward is not None and tangent @ toward < 0.0:
+        tangent = -tangent
+    slack = LimitSlack(mech) if limits else None
+    require_within(mech, slack, q)
+    forward = _ArcLength(made, q, tangent, values, slack)
+    if forward.cause == COMES_BACK:
+        there = forward
+        causes, joints = (COMES_BACK, COMES_BACK), ("", "")
+        rows, tangents, arc = there.q, there.tangents, there.arc
+    else:
+        back = _ArcLength(made, q, -tangent, values, slack)
+        rows = [*back.q[:0:-1], *forward.q]
+        tangents = [*(-way for way in back.tangents[:0:-1]), *forward.tangents]
+        arc = [*(-x for x in back.arc[:0:-1]), *forward.arc]
+        causes, joints = (back.cause, forward.cause), (back.joint, forward.joint)
+    closed = forward.cause == COMES_BACK
+    return MotionPath(np.array(rows), np.array(tangents), np.array(arc), closed, causes, joints, made, values)
+
+
+def require_within(mech: Mechanism, slack: LimitSlack | None, q: np.ndarray) -> None:
+    """Refuse a start beyond the limits of a joint, where these are asked for."""
+    if slack is not None and slack(q).min(initial=np.inf) < -1e-9:
+        joint = slack.names[int(np.argmin(slack(q)))]
+        raise MechanismError(f"joint {joint!r} of mechanism {mech.name!r} is beyond its limits at the start")
+
+
+class Continuation:
+    """Configurations along a curve, each reached from the one before by a step that certainly stays on the branch.
+
+    q, arc         configurations, and the length of the curve up to each
+    cause, joint   why the curve ends, and the joints whose limits end it
+    """
+
+    def __init__(self, made: Family, q: np.ndarray, slack: LimitSlack | None) -> None:
+        self.made, self.slack = made, slack
+        self.q, self.arc, self.cause, self.joint = [q], [0.0], "", ""
+
+    def _add(self, q: np.ndarray, step: float) -> None:
+        self.q.append(q)
+        self.arc.append(self.arc[-1] + step)
+
+    def _length_within(
+        self,
+        made: Family,
+        tangent: np.ndarray,
+        step: float,
+        values: np.ndarray,
+        room: Callable[[np.ndarray], np.ndarray],
+    ) -> float:
+        """The length of a step, at most ``step``, after which the first distance to a limit, ``room(q)``, vanishes."""
+
+        def least(x: float) -> float:
+            return float(room(made.beside(self.q[-1], tangent, x, values)[0]).min())
+
+        return root(least, step, (least(0.0), least(step))) if least(0.0) > 0.0 else 0.0
+
+
+class _ArcLength(Continuation):
+    """From q along a one-dimensional manifold, until the curve comes back, meets a limit, or has become too long."""
+
+    def __init__(
+        self, made: Family, q: np.ndarray, tangent: np.ndarray, values: np.ndarray, slack: LimitSlack | None
+    ) -> None:
+        super().__init__(made, q, slack)
+        self.values, self.tangents = values, [tangent]
+        step = 0.2 * LARGEST_STEP
+        while not self.cause:
+            if self._step(step):
+                step = min(LARGEST_STEP, 1.5 * step)
+                self.cause = self.cause or (TOO_LONG if self.arc[-1] > LONGEST else "")
+            else:
+                step *= 0.5
+                self.cause = STUCK if step < SMALLEST_STEP else ""
+
+    def _step(self, step: float) -> bool:
+        """Add the next configuration, if it is certainly on the same branch."""
+        made, q, tangent = self.made, self.q[-1], self.tangents[-1]
+        there, converged = made.beside(q, tangent, step, self.values)
+        if not converged:
+            return False
+        ahead = made.along(there, tangent)
+        if ahead @ tangent < STRAIGHT:
+            return False
+        if self.slack is not None and np.any(self.slack(there) < 0.0):
+            self._stop_at_limit(self.slack, step)
+        elif self._passes_start(there, ahead, step):
+            gap, start = self._to_start(q), self.q[0]
+            turns = np.where(made.periodic, made.difference(start, q) + gap, 0.0)
+            self._add(made.moved(start, turns), self._distance_to_start())
+            self.tangents.append(self.tangents[0])
+            self.cause = COMES_BACK
+        else:
+            self._add(there, step)
+            self.tangents.append(ahead)
+        return True
+
+    def _to_start(self, q: np.ndarray) -> np.ndarray:
+        """(nv,): from q to where the walk began, whole turns left out."""
+        return -self.made.shortest(self.q[0], q)
+
+    def _distance_to_start(self, iterations: int = 10) -> float:
+        """Distance along the tangent from the last configuration to the start of a closed curve."""
+        q, tangent, first = self.q[-1], self.tangents[-1], self.tangents[0]
+        distance = float(self._to_start(q) @ tangent)
+        for _ in range(iterations):
+            left = float(self._to_start(self.made.beside(q, tangent, distance, self.values)[0]) @ first)
+            distance += left
+            if abs(left) <= ROOT:
+                break
+        return distance
+
+    def _passes_start(self, there: np.ndarray, ahead: np.ndarray, step: float) -> bool:
+        first = self.tangents[0]
+        before, behind = self._to_start(self.q[-1]), self._to_start(there)
+        if len(self.q) < 3 or ahead @ first < STRAIGHT or before @ first <= 0.0 or behind @ first > 0.0:
+            return False
+        return bool(np.linalg.norm(before) <= 2.0 * step and np.linalg.norm(behind) <= 2.0 * step)
+
+    def _stop_at_limit(self, slack: LimitSlack, step: float) -> None:
+        """Append the configuration in which the first joint reaches its limit."""
+        q, tangent = self.q[-1], self.tangents[-1]
+        distance = self._length_within(self.made, tangent, step, self.values, slack)
+        there, _ = self.made.beside(q, tangent, distance, self.values)
+        self.cause, self.joint = LIMIT, slack.names[int(np.argmin(slack(there)))]
+        if distance > 0.0:
+            self._add(there, distance)
+            self.tangents.append(self.made.along(there, tangent))
+
+
+class Maximization(Continuation):
+    """From q uphill, ``sense`` 1, or downhill, -1, by a dimensionless coordinate: configurations ``q``, each higher
+    than the one before, their place ``arc`` along the way, the ``cause`` of the end, and the ``joint`` or joints whose
+    limits are it."""
+
+    def __init__(
+        self,
+        made: Family,
+        measured: NamedCoordinate,
+        q: np.ndarray,
+        sense: float,
+        slack: LimitSlack | None,
+        turns: bool,
+    ):
+        super().__init__(made, q, slack)
+        self.measured, self.sense = measured, sense
+        self.active: list[int] = []  # sides of limits along which it leads
+        self.pushing: list[int] = []  # those of them that hold it back
+        self.steepest = LEAST_SLOPE  # so far
+        self._go(turns)
+
+    def _go(self, turns: bool) -> None:
+        step, first, gentle = LARGEST_STEP, self._height(self.q[0]), GENTLE
+        while not self.cause:
+            slope = self._slope(self.q[-1])
+            size = float(np.linalg.norm(slope))
+            self.steepest = max(self.steepest, size)
+            if size <= gentle * self.steepest or step < SHORTEST_STEP:
+                if self._end_at_summit():
+                    step, gentle = LARGEST_STEP, GENTLE
+                    continue
+                gentle = 0.5 * size / self.steepest  # look again when it is half as steep
+            if step < SHORTEST_STEP or size <= LEVEL * self.steepest:
+                self.cause = STUCK
+            elif self._step(slope, step):
+                step = min(LARGEST_STEP, 1.5 * step)
+            else:
+                step *= 0.5
+            self.measured = self.measured.centred(self.value)  # angles go on where they are known but for turns
+            if turns and self._height(self.q[-1]) > first + TURN:
+                self.cause = FULL_ROTATION
+            elif self.arc[-1] > LONGEST or len(self.q) > MOST_STEPS:
+                self.cause = TOO_LONG
+
+    # Where it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _family(self) -> Family:
+        """Configurations with the limits that are met held where they are."""
+        if not self.active or self.slack is None:
+            return self.made
+        limits = [self.slack.coordinate(side) for side in self.active]
+        limited = dataclasses.replace(self.made, held=(*self.made.held, *limits), rank=len(self.made.columns))
+        return dataclasses.replace(limited, rank=int(limited.decomposed(self.q[-1]).rank))
+
+    @cached_property
+    def _held(self) -> np.ndarray:
+        return self.made.values(self.q[0])
+
+    @property
+    def _values(self) -> np.ndarray:
+        bounds = [self.slack.bound(side) for side in self.active] if self.slack is not None else []
+        return np.concatenate([self._held, bounds])
+
+    @property
+    def value(self) -> float:
+        """Current value of the coordinate."""
+        return float(self.measured.value(self.q[-1]))
+
+    def _height(self, q: np.ndarray) -> float:
+        return self.sense * float(self.measured.value(q))
+
+    def _slope(self, q: np.ndarray) -> np.ndarray:
+        """(nv,): the steepest way up among the motions that are possible and do not go beyond a limit that is met: with
+        reactions of the limits that push and never pull.  Those along which it leads are ``active`` from now on."""
+        from scipy.optimize import nnls  # here: importing it takes longer than everything else together
+
+        basis = self.made.basis(q)
+        uphill = basis.T @ (self.sense * self.measured.rows(q))
+        self.active, self.pushing = [], []
+        if self.slack is None:
+            return basis @ uphill
+        met = np.flatnonzero(self.slack(q) <= TOUCHING).tolist()
+        if met:
+            inward = np.array([self.slack.inward(side, q) for side in met]) @ basis
+            reactions = nnls(inward.T, -uphill)[0]
+            self.pushing = [side for side, push in zip(met, reactions, strict=True) if push > LEVEL]
+            uphill = uphill + inward.T @ reactions
+            self.active = [side for side, row in zip(met, inward, strict=True) if row @ uphill <= LEVEL]
+        return basis @ uphill
+
+    # How it goes on ------------------------------------------------------------------------------------------------
+
+    def _step(self, slope: np.ndarray, step: float) -> bool:
+        """One uphill step, or a shorter one to a limit; False if the coordinate does not increase as its slope
+        predicts.
+        """
+        made, q, values = self._family, self.q[-1], self._values
+        size = float(np.linalg.norm(slope))
+        there, converged = made.beside(q, slope / size, step, values)
+        if not converged or self._height(there) < self._height(q) + UPHILL * step * size:
+            return False
+        if self.slack is not None and np.any(self._other_slack(there) < 0.0):
+            step = self._length_within(made, slope / size, step, values, self._other_slack)
+            if step == 0.0:
+                return False
+            there, _ = made.beside(q, slope / size, step, values)
+        self._add(there, step)
+        return True
+
+    def _other_slack(self, q: np.ndarray) -> np.ndarray:
+        """Distances to the limits that are not active yet."""
+        assert self.slack is not None
+        room = self.slack(q)
+        room[self.active] = np.inf
+        return room
+
+    # Where it ends -------------------------------------------------------------------------------------------------
+
+    def _end_at_summit(self) -> bool:
+        """Move to a nearby stationary point and stop if it is a maximum; otherwise leave limits and saddles that do
+        not block.
+        """
+        made, q, values = self._family, self.q[-1], self._values
+        basis = made.basis(q)
+
+        def there(y: np.ndarray) -> np.ndarray:
+            return made.corrected(made.moved(q, basis @ y), values)[0]
+
+        def slopes(y: np.ndarray) -> np.ndarray:
+            state = there(y)
+            near = made.basis(state)
+            left, _, right = np.linalg.svd(near.T @ basis)  # turned like the basis at q
+            return (near @ left @ right).T @ (self.sense * self.measured.rows(state))
+
+        def curvature(y: np.ndarray) -> np.ndarray:
+            changes = [slopes(y + unit) - slopes(y - unit) for unit in PROBE * np.eye(len(y))]
+            return np.reshape(changes, (len(y), len(y))) / (2.0 * PROBE)
+
+        y = np.zeros(made.dof)
+        for _ in range(SUMMIT_STEPS):
+            rise = slopes(y)
+            if np.abs(rise).max(initial=0.0) <= 1e-4 * LEVEL * self.steepest or np.abs(y).max() > NEAR:
+                break
+            # Directions in which nothing changes are left alone.
+            y = y - np.linalg.pinv(curvature(y).T, rcond=FLAT) @ rise
+        if np.abs(y).max(initial=0.0) > NEAR or np.abs(slopes(y)).max(initial=0.0) > LEVEL * self.steepest:
+            return False
+        summit = there(y)
+        if self.slack is not None and self.slack(summit).min(initial=np.inf) < -LEVEL:
+            return False
+        if self._height(summit) < self._height(q) - LEVEL:
+            return False
+        gain, bent = self._height(summit) - self._height(q), curvature(y)
+        if np.linalg.norm(self._slope(summit)) > LEVEL * self.steepest and gain <= LEVEL:
+            return False  # it leads on along other limits
+        self._add(summit, float(np.linalg.norm(y)))
+        if np.linalg.norm(self._slope(summit)) <= LEVEL * self.steepest and not self._left_saddle(y, bent, there):
+            self.cause = LIMIT if self.active else DEAD_CENTRE
+            stopping = self.pushing or self.active  # others are met, and hold nothing back
+            self.joint = "" if self.slack is None else ", ".join(sorted({self.slack.names[k] for k in stopping}))
+        return True
+
+    def _left_saddle(self, y: np.ndarray, curvature: np.ndarray, there: Callable[[np.ndarray], np.ndarray]) -> bool:
+        """Leave a saddle along a direction in which the coordinate increases; False if there is none."""
+        if not len(y):
+            return False
+        sizes, directions = np.linalg.eigh(curvature + curvature.T)
+        if sizes[-1] <= FLAT * self.steepest:
+            return False
+        for sign in (1.0, -1.0):
+            beyond = there(y + sign * LARGEST_STEP * directions[:, -1])
+            inside = self.slack is None or self.slack(beyond).min(initial=np.inf) >= 0.0
+            if inside and self._height(beyond) > self._height(self.q[-1]):
+                self._add(beyond, LARGEST_STEP)
+                return True
+        return False
