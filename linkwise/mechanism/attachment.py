@@ -18,6 +18,7 @@ from linkwise.mechanism.checks import MechanismError, OmissionWarning, warn_call
 from linkwise.mechanism.elements import Switches
 from linkwise.mechanism.forces import known_elements
 from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Loop
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.shapes import PLANE, ContactPair, Shape
@@ -65,9 +66,7 @@ def attached(mech: Mechanism, other: Mechanism, frame: str, pose: Any, prefix: s
     _require(other, prefix)
     carrier = mech.frame(frame)
     at = composed((carrier.rotation, carrier.position), checked_pose(f"the pose of {other.name!r}", pose))
-    mount = prefix + MOUNT
-    while mount in mech.frames or mount in {prefix + name for name in other.frames}:
-        mount += "_"
+    mount = unused_name(prefix + MOUNT, {*mech.frames, *(prefix + name for name in other.frames)})
     names = _Names(prefix, mount)
     other = other if carrier.body < 0 else _without_floors(other)
     _refuse_common_names(mech, other, names)

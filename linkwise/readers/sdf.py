@@ -21,6 +21,7 @@ from linkwise.mechanics.joints import Fixed, Floating, Joint, Spherical, kinds_o
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismError, Mimic, Pose, Shape, did_you_mean
 from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.mechanism.looks import MESH, Look, placed, scaled
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
 from linkwise.mechanism.welding import composed
 from linkwise.readers import drake
@@ -376,12 +377,8 @@ def _shapes(link: Element, taken: set[str]) -> Iterator[Shape]:
         if inner.tag not in TOUCHING or (size and min(size) <= 0.0):
             omit(collision, f"collision {inner.tag}", NO_SHAPE)
             continue
-        name = original = collision.attributes.get("name", "").strip() or f"{link.text('name')}_collision"
-        if name in taken:
-            name = original = f"{link.text('name')}_{original}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = collision.attributes.get("name", "").strip() or f"{link.text('name')}_collision"
+        name = unused_name(f"{link.text('name')}_{name}" if name in taken else name, taken)
         touches = True
         yield Shape(name, link.text("name"), inner.tag, size, _own(collision), _friction(collision))
     if touches:

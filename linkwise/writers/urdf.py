@@ -14,6 +14,7 @@ from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Lo
 from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP, configuration
 from linkwise.mechanism.elements import RECORDS, name_of
 from linkwise.mechanism.looks import MESH
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.welding import composed
 from linkwise.writers.composed_joints import with_joints_of
 from linkwise.writers.looks import mesh_path, pose_of, scale_of
@@ -157,10 +158,7 @@ def _welds(root: Element, mech: Mechanism) -> None:
     for frame in mech.frames.values():
         if frame.name in (GROUND, *mech.link_names):
             continue
-        name = f"{frame.name}_fixed"
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = unused_name(f"{frame.name}_fixed", taken)
         joint = element(root, "joint", name=name, type="fixed")
         element(joint, "parent", link=mech.bodies[frame.body].link if frame.body >= 0 else GROUND)
         element(joint, "child", link=frame.name)

@@ -11,10 +11,11 @@ from typing import Any
 
 from linkwise.mechanism import Actuator, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.elements import LEAST_MASS, box_of_inertia, ellipsoid_of_shape
+from linkwise.mechanism.naming import unused_name
 from linkwise.readers.mjcf.compiler import Compiled, rotation_of
 from linkwise.readers.mjcf.geometry import SHAPES
 from linkwise.readers.mjcf.omissions import is_fixed_tendon, note_softness
-from linkwise.readers.mjcf.tree import BodyJoint, Rotor, Tree, unused
+from linkwise.readers.mjcf.tree import BodyJoint, Rotor, Tree
 from linkwise.readers.protocol import Element, omit
 
 #: Gain types of actuators that are no force law of their length, its rate, a control input and one activation.
@@ -62,7 +63,7 @@ class Forces:
         names = self._compiled.names("tendon", self._model.ntendon)
         taken = set(names)
         self._tendon_names = [
-            name or (unused("tendon", taken) if is_fixed_tendon(self._compiled, i) else "")
+            name or (unused_name("tendon", taken) if is_fixed_tendon(self._compiled, i) else "")
             for i, name in enumerate(names)
         ]
 
@@ -151,7 +152,7 @@ class Forces:
             if why and not off:
                 omit(element, f"{element.tag} actuator", _NOT_ACTING.format(why=why))
             return Driven(element, None, arms, acts, controls, activations)
-        name = name or unused(f"{element.tag}_{target}", taken)
+        name = name or unused_name(f"{element.tag}_{target}", taken)
         if model.actuator_actearly[i] and activations:
             omit(element, "actuator with actearly", "the force is that of the activation now, not one step later")
         if model.actuator_delay[i]:

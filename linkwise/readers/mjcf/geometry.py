@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from linkwise.mechanism import PLANE, Shape
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.shapes import SIZES
 from linkwise.readers.mjcf.compiler import Compiled
-from linkwise.readers.mjcf.tree import Tree, unused
+from linkwise.readers.mjcf.tree import Tree
 from linkwise.readers.protocol import Element
 
 #: Numbers of geom types that are shapes here -> what these are called.
@@ -60,7 +61,7 @@ def names_of_geoms(tree: Tree) -> list[str]:
     found = []
     for geom, name in enumerate(names):
         body = int(model.geom_bodyid[geom])
-        found.append(name or unused(f"{tree.names[body]}_geom{geom - int(model.body_geomadr[body])}", taken))
+        found.append(name or unused_name(f"{tree.names[body]}_geom{geom - int(model.body_geomadr[body])}", taken))
     return found
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from linkwise.mechanics.joints import Fixed, Floating
 from linkwise.mechanism import GROUND, Builder, Mechanism
+from linkwise.mechanism.naming import unused_name
 from linkwise.readers import drake
 from linkwise.readers.protocol import (
     FLOATING_BASE,
@@ -156,9 +157,7 @@ def _free_the_name_of_the_ground(links: Sequence[Element], ends: Sequence[Elemen
     names = {link.text("name") for link in links}
     if GROUND not in names:
         return
-    new_name = f"{GROUND}_link"
-    while new_name in names:
-        new_name += "_"
+    new_name = unused_name(f"{GROUND}_link", names)
     for link in links:
         if link.text("name") == GROUND:
             warn(link, f'is read as {new_name!r}: "{GROUND}" is the fixed world')

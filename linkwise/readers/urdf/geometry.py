@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from linkwise.mechanism import Shape
 from linkwise.mechanism.contact import WITHOUT_GROUND
+from linkwise.mechanism.naming import unused_name
 from linkwise.readers.protocol import NO_GROUND, NO_SHAPE, Element, omit
 from linkwise.readers.urdf.parts import pose
 
@@ -48,9 +49,7 @@ def _shapes_of_link(link: Element, taken: set[str]) -> Iterator[Shape]:
         name = collision.attributes.get("name", "").strip()
         if not name or name in taken:
             name = f"{link.text('name')}_collision{number or ''}"
-            while name in taken:
-                name += "_"
-        taken.add(name)
+        name = unused_name(name, taken)
         touches = True
         yield Shape(name, link.text("name"), inner.tag, size, pose(collision))
     if touches:

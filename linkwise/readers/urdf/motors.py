@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from linkwise.mechanism import Actuator, EffortRange, Mechanism
+from linkwise.mechanism.naming import unused_name
 from linkwise.readers.protocol import Element, omit, warn
 
 _REDUCTION = ("mechanicalReduction", "mechanical_reduction")
@@ -82,10 +83,7 @@ def _name(element: Element, joint: str, taken: set[str]) -> str:
     """Name of the motor, or of its joint."""
     motors = [part.attributes.get("name", "") for part in element.children if part.tag == "actuator"]
     name = motors[0] if len(motors) == 1 and motors[0] and motors[0] not in taken else joint
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+    return unused_name(name, taken)
 
 
 def _gear(element: Element, joint: Element) -> float:

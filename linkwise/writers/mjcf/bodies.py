@@ -15,6 +15,7 @@ from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensa
 from linkwise.mechanism.checks import inertia_defects
 from linkwise.mechanism.elements import Actuator
 from linkwise.mechanism.forces import driven_by
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.poses import rotation_from_quaternion
 from linkwise.mechanism.welding import composed
 from linkwise.writers.report import Report
@@ -71,9 +72,7 @@ class Bodies:
         for known, (body, there) in self._sites.items():
             if body == frame.body and all(np.array_equal(a, b) for a, b in zip(there, placed, strict=True)):
                 return known
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
+        name = unused_name(name, self._names)
         self._site(frame.body, placed, name)
         return name
 

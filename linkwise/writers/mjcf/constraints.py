@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from linkwise.mechanism import Coupling, Loop, Mechanism
+from linkwise.mechanism.naming import unused_name
 from linkwise.writers.loops import refuse_functions
 from linkwise.writers.mjcf.bodies import FORMAT, Bodies
 from linkwise.writers.report import Report
@@ -68,10 +69,7 @@ def _coupling(root: Element, section: Element, bodies: Bodies, coupling: Couplin
     """A fixed tendon whose length is the sum, held where it is to be."""
     tendons = root.find("tendon")
     tendons = element(root, "tendon") if tendons is None else tendons
-    taken = {tendon.get("name") for tendon in tendons}
-    name = coupling.name
-    while name in taken:
-        name += "_"
+    name = unused_name(coupling.name, {tendon.get("name", "") for tendon in tendons})
     tendon = element(tendons, "fixed", name=name)
     for joint, ratio in coupling.ratios:
         element(tendon, "joint", joint=joint, coef=ratio)

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwise.mechanism import Look, Mechanism, Pose, Shape
 from linkwise.mechanism.looks import MESH
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.welding import composed
 from linkwise.writers.looks import HERE, mesh_path, pose_of, scale_of
 from linkwise.writers.mjcf.bodies import PLANE, Bodies, place, quaternion
@@ -42,10 +43,7 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
         )
         if attributes is None:
             continue
-        name = look.name
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = unused_name(look.name, taken)
         parent, seen = bodies.inside(body, pose)
         made = element(
             parent,
@@ -110,9 +108,7 @@ class _Assets:
     def _written(self, look: Look, file: str | None, scale: np.ndarray, rotation: np.ndarray, point: np.ndarray) -> str:
         if self._section is None:
             self._section = element(self._root, "asset")
-        name = PurePosixPath(file).stem if file else look.name
-        while name in self._names.values():
-            name += "_"
+        name = unused_name(PurePosixPath(file).stem if file else look.name, set(self._names.values()))
         vertices, corners = look.corners
         element(
             self._section,
