@@ -18,7 +18,7 @@ import numpy as np
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function
-from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.by_joint import configuration_by_joint, numbers_per_velocity
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.elements.law import ForceLaw, Situation
@@ -30,6 +30,7 @@ from ..mechanism.quaternions import with_unit_quaternions
 REASON = "a control law: errors of positions and rotations, and what a model makes of them"
 Reference = Callable[[float], np.ndarray]
 Numbers = tuple[float, ...]
+Scalars = Sequence[Scalar]
 
 
 @dataclass(frozen=True)
@@ -44,20 +45,16 @@ class ControlLaw(ForceLaw):
         """Name and gains of the law."""
 
     @abstractmethod
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         """(nv,)"""
 
-    def damping(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar] | None:
+    def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         """(nv,): how much each force decreases per unit of its own velocity, not negative, for implicit steps; None if
         steps must treat the law explicitly.
         """
         return None
 
-    def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
+    def act(self, at: Situation, ctrl: Scalars, activation: Scalars) -> Scalars:
         state = at.tree, at.q, at.v, ctrl
         tau, damping, mech = self.torques(*state), self.damping(*state), at.tree.mechanism
         for body in mech.bodies:
@@ -79,16 +76,12 @@ class SaturatedLaw(ControlLaw):
     def __str__(self) -> str:
         return f"{self.law}{format_limit(self.limit)}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         assert self.law is not None
         tau = self.law.torques(tree, q, v, reference)
         return [clipped(x, bound) for x, bound in zip(tau, self.limit, strict=True)]
 
-    def damping(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar] | None:
+    def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         """None at a bound."""
         assert self.law is not None
         unbounded = self.law.damping(tree, q, v, reference)
@@ -111,15 +104,11 @@ class LawOfItsModel(ControlLaw):
     def __str__(self) -> str:
         return f"{self.law}, of {self.model!r}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         assert self.law is not None and self.model is not None
         return self.law.torques(build_tree(self.model), q, v, reference)
 
-    def damping(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar] | None:
+    def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         assert self.law is not None and self.model is not None
         return self.law.damping(build_tree(self.model), q, v, reference)
 
@@ -227,20 +216,7 @@ class _Torques:
 
 def gains(mech: Mechanism, name: str, value: Any) -> Numbers:
     """nv numbers that are not negative: one for all, one each, or by joint, zero for the others."""
-    values = rates_by_joint(mech, name, value, 0.0) if isinstance(value, Mapping) else real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not (np.isfinite(values).all() and (values >= 0.0).all()):
-        raise ValueError(
-            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {value!r}"
-        )
-    return tuple(np.broadcast_to(values, (mech.nv,)).tolist())
-
-
-def bounds(mech: Mechanism, name: str, value: Any) -> Numbers:
-    """(nv,): positive bounds, infinite if unlimited."""
-    values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
-        raise ValueError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
-    return tuple(np.broadcast_to(values, (mech.nv,)).tolist())
+    return tuple(numbers_per_velocity(mech, name, value, 0.0, finite=True).tolist())
 
 
 def joint_reference(mech: Mechanism, reference: Any) -> Reference:

@@ -30,7 +30,7 @@ from ..mechanics.spatial.pose import beyond
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.resistance import require_inertia
-from .compiled import CompiledControl, Constant, ControlLaw, Numbers, gains
+from .compiled import CompiledControl, Constant, ControlLaw, Numbers, Scalars, gains
 from .lost_directions import Lost, length_of_arm, units_of_rates
 
 
@@ -59,9 +59,7 @@ class OperationalSpaceLaw(ControlLaw):
     def __str__(self) -> str:
         return f"operational space control of {self.frame!r}, kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         first = 0 if self.rotation else 3  # of the rows [omega; v]
         rows = jacobian(tree, q, self.frame, "world_aligned")[first:]
         drift = jacobian_rate_times_velocity(tree, q, v, self.frame, "world_aligned")[first:]
@@ -91,7 +89,7 @@ class OperationalSpaceLaw(ControlLaw):
         tau = inverse_dynamics(tree, q, v, posture_acceleration)
         return [x + dot(column, force) for x, column in zip(tau, columns, strict=True)]
 
-    def _error(self, tree: Tree, q: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
+    def _error(self, tree: Tree, q: Scalars, reference: Scalars) -> list[Scalar]:
         rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), self.frame))
         apart = Vector3(*reference[:3]) - position
         if not self.rotation:

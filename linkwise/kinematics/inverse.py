@@ -29,7 +29,6 @@ from ..mechanism.sampling import common_limits
 from ..mechanism.scales import scales
 from .closed_form import nearest_branch_of
 from .guesses import Guesses, guesses, random_configurations
-from .lanes import NEAR, Lanes
 from .targets import Goals, as_poses, goals_and_numbers, plain_poses, require_targets, tolerances
 from .wrapping import wrapped
 
@@ -43,6 +42,9 @@ TOLERANCE_OF_LOOPS = 1e-11  # what the functions of closed mechanisms ask for
 LAST = 40  # iterations of an attempt in which no posture pulls any more
 CALM = 1e-7  # radians and lengths: a step of the posture alone that is shorter changes nothing
 REFINED = 1e-10  # of angles, and of the mechanism's length: of iterations from formulas that are nearly right
+NEAR = 0.1  # radians, or of the mechanism's length: what is nearer after a chunk is likely to converge
+FALLING, PATIENT_FALLING = 0.7, 0.999  # of the error before a chunk: what has fallen less is stuck, in most cases
+NEW = np.array([np.inf, 0.0, FALLING, NEAR])  # error, steps, and the bounds of the error, of an attempt
 REASON = "a residual, its Jacobian and a damped step: no operator has rotations that are measured by their angles"
 
 
@@ -280,6 +282,37 @@ def _kernel(mech: Mechanism, goals: Goals, limited: tuple[int, ...], redundant: 
     return stored(mech, ("inverse_kinematics", goals, limited, redundant), make)
 
 
+class Lanes:
+    """Running iterations: target index, state and progress. ``notes`` (n, 4) has the error, the number of steps, the
+    required decrease per chunk, and the bound to reach.
+    """
+
+    def __init__(self, at: np.ndarray, q: np.ndarray, progress: np.ndarray | None = None, notes: Any = None):
+        self.at, self.q = at, q
+        self.progress = np.zeros((len(at), PROGRESS)) if progress is None else progress
+        self.notes = np.tile(NEW, (len(at), 1)) if notes is None else notes
+        self.error, self.steps, self.falling, self.near = self.notes.T
+
+    def start_again(self, rows: np.ndarray, q: np.ndarray) -> None:
+        self.q[rows], self.progress[rows], self.notes[rows] = q, 0.0, NEW
+
+    def be_patient(self, rows: np.ndarray) -> None:
+        """These may take long."""
+        self.falling[rows], self.near[rows] = PATIENT_FALLING, np.inf
+
+    def where(self, mask: np.ndarray) -> Lanes:
+        rows = np.flatnonzero(mask)
+        return Lanes(self.at[rows], self.q[rows], self.progress[rows], self.notes[rows])
+
+    def and_(self, others: Lanes) -> Lanes:
+        pairs = zip(self._arrays, others._arrays, strict=True)
+        return Lanes(*(np.concatenate(pair) for pair in pairs))
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return self.at, self.q, self.progress, self.notes
+
+
 class _Search:
     """Targets (n, ...), and the nearest configurations so far."""
 
@@ -345,9 +378,7 @@ class _Search:
     def run_without_posture(self, start: np.ndarray, attempts: int) -> None:
         """Targets that were not reached once more, for their own sake: a posture never costs a solution."""
         left = np.flatnonzero(~self.reached)
-        alone = _Search(
-            self.mech, self.goals, self.target[left], None, self.bounds, self.tolerance, self.iterations, self.seed
-        )
+        alone = self._restarted(left, None)
         alone.run(start[left], attempts)
         self.attempts[left] += alone.attempts
         nearer = alone.error < self.error[left]
@@ -359,22 +390,18 @@ class _Search:
         )
         self.reached[left] = alone.reached
 
+    def _restarted(self, rows: np.ndarray, posture: np.ndarray | None) -> _Search:
+        """A new search for some of the targets, with another posture."""
+        numbers = self.bounds, self.tolerance, self.iterations, self.seed
+        return _Search(self.mech, self.goals, self.target[rows], posture, *numbers)
+
     def wrap(self, preferred: np.ndarray | None) -> None:
         """Whole rotations towards ``preferred``; a posture is then approached once more, from where it is nearer."""
         before, self.q = self.q, wrapped(self.mech, self.q, self.bounds, preferred)
         moved = np.flatnonzero((before != self.q).any(axis=1) & self.reached)
         if self.posture is None or not len(moved):
             return
-        again = _Search(
-            self.mech,
-            self.goals,
-            self.target[moved],
-            self.posture[moved],
-            self.bounds,
-            self.tolerance,
-            self.iterations,
-            self.seed,
-        )
+        again = self._restarted(moved, self.posture[moved])
         again.run(self.q[moved], 1)
         rows = moved[again.reached]
         self.q[rows], self.errors[rows] = again.q[again.reached], again.errors[again.reached]

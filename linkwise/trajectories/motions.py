@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..dynamics.by_joint import rates_by_joint
+from ..dynamics.by_joint import numbers_per_velocity
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
@@ -194,7 +194,7 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
     """The largest ratios of path derivative to velocity bound, s, and to acceleration bound, s^2, over all joints;
     zero if unlimited.
     """
-    bound = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
+    bound = numbers_per_velocity(mech, "acceleration", np.inf if acceleration is None else acceleration, np.inf, True)
     still = [body.joint for body in mech.bodies if body.mimic is None and _may_not_move(mech, body.joint, way)]
     if still:
         raise MechanismError(
@@ -229,13 +229,3 @@ def _shortest(way: np.ndarray, most: tuple[float, float], velocity: float, accel
             else "q0 and q1 are equal: give a duration"
         )
     return duration
-
-
-def bounds_of(mech: Mechanism, name: str, value: Any, otherwise: np.ndarray) -> Float64Array:
-    """(nv,): positive bounds from one number, nv numbers, or {joint: bound}; None means ``otherwise``."""
-    if value is None:
-        return otherwise
-    values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
-        raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
-    return np.broadcast_to(values, (mech.nv,))
