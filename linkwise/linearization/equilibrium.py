@@ -18,7 +18,7 @@ from ..constraints.redundancy import closable_error
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
 from ..constraints.variations import State, state_of
-from ..dynamics.force_elements import ALL, chosen_forces
+from ..dynamics.force_elements import ALL, Applied, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
@@ -26,11 +26,8 @@ from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
 from ..mechanism.scales import scales
 from .actuated import driven
-from .balance import Balance, Search, balance, inertia, newton, stiffness
+from .balance import Balance, Search, balance, descent, drop, has_potential, inertia, newton, relaxed, stiffness
 from .coordinates import coordinate_names, named_rows
-from .descent import descent, drop, has_potential
-from .held_by_actuators import holding_inputs
-from .relaxation import relaxed
 
 UNKNOWNS = ("q", "tau", "ctrl")
 BALANCED = 1e-10  # relative to the weight and the given forces: what is left unbalanced
@@ -395,3 +392,60 @@ def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
     if np.any(squares.real < -NEUTRAL * size) or np.any(np.abs(squares.imag) > 1e-6 * size):
         return False
     return None if np.any(squares.real <= NEUTRAL * size) else True
+
+
+def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
+    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced; and what is left then.
+
+    Where there is a choice, they are those of least norm; if some make forces and others torques, each is measured by
+    the joint forces that it makes, where a force counts as a torque with the mechanism's length as lever arm.  Filters
+    have the activations that their inputs lead to; integrators, at rest, no input."""
+    from scipy.optimize import lsq_linear
+
+    mech = at.mech
+    if not mech.n_ctrl:
+        raise MechanismError(
+            f"solve_for='ctrl': no actuator of mechanism {mech.name!r} acts; solve_for='tau' finds joint forces"
+        )
+    start = _inside(mech)
+    elements = driven(mech, passive, start)
+    assert elements is not None
+    loose = balance(at._replace(passive=elements), search)
+    null = decompose(loose.jacobian).null
+    by_inputs = search.units[:, None] * _force_per_input(mech, elements, at) / search.energy
+    effect = np.ones(mech.n_ctrl)
+    if mixes_units(mech, np.flatnonzero(by_inputs.any(axis=1))):
+        effect = np.linalg.norm((velocity_units(mech) / search.units)[:, None] * by_inputs, axis=0)
+        effect = np.where(effect > 0.0, effect, 1.0)
+    driving = null.T @ by_inputs / effect
+    free = np.array([actuator.dynamics != "integrator" for actuator in mech.forces.actuators])
+    lower, upper = ((mech.forces.ctrl_range[free] - start[free, None]) * effect[free, None]).T
+    needed = null.T @ loose.forces
+    inputs = start.copy()
+    inputs[~free] = 0.0
+    if free.any():
+        inputs[free] += lsq_linear(driving[:, free], needed, (lower, upper), tol=1e-14).x / effect[free]
+    return inputs, balance(at._replace(passive=driven(mech, passive, inputs)), search)
+
+
+def _inside(mech: Mechanism) -> np.ndarray:
+    """Control inputs clipped to the ranges in which they change forces; zero if it is inside."""
+    return np.array([_middle(low, high) for low, high in mech.forces.ctrl_range.tolist()])
+
+
+def _middle(low: float, high: float) -> float:
+    if low < 0.0 < high:
+        return 0.0
+    return (
+        0.5 * (low + high) if math.isfinite(low) and math.isfinite(high) else (low + 1.0 if low >= 0.0 else high - 1.0)
+    )
+
+
+def _force_per_input(mech: Mechanism, elements: Applied, at: State) -> np.ndarray:
+    """(nv, n_ctrl): joint forces per unit of each input, through the activations of filters."""
+    slopes = elements.all_derivatives(at.q, np.zeros(mech.nv))
+    through = np.zeros((elements.elements.n_activation, mech.n_ctrl))
+    states = (i for i, actuator in enumerate(mech.forces.actuators) if actuator.has_activation)
+    for row, i in enumerate(states):
+        through[row, i] = mech.forces.actuators[i].dynamics != "integrator"
+    return slopes.by_ctrl[: mech.nv] + slopes.by_activation[: mech.nv] @ through

@@ -29,8 +29,7 @@ from linkwise.readers.protocol import (
     warn_of_slips,
 )
 from linkwise.readers.urdf import constraints
-from linkwise.readers.urdf.geometry import shapes_of
-from linkwise.readers.urdf.looks import looks_of
+from linkwise.readers.urdf.geometry import looks_of, shapes_of
 from linkwise.readers.urdf.motors import actuated_joints, actuators
 from linkwise.readers.urdf.omissions import note_omissions
 from linkwise.readers.urdf.parts import add_joint, add_link, mimic_rules
