@@ -7,7 +7,7 @@ that do not start again from another guess.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,16 +21,33 @@ from ..compiler.store import float64_function, stored
 from ..display import mimebundle
 from ..dynamics.by_joint import configuration_by_joint
 from ..dynamics.states import Float64Array, common_batch, real_numbers
+from ..dynamics.trees import random_state
 from ..mechanics.algorithms.algorithm import Algorithm
-from ..mechanics.algorithms.inverse_kinematics import PROGRESS, Goal, inverse_kinematics_step, limited_coordinates
+from ..mechanics.algorithms.inverse_kinematics import (
+    PROGRESS,
+    CenterOfMassGoal,
+    Goal,
+    inverse_kinematics_step,
+    limited_coordinates,
+)
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
 from ..mechanism.scales import scales
-from .closed_form import nearest_branch_of
-from .guesses import Guesses, guesses, random_configurations
-from .targets import Goals, as_poses, goals_and_numbers, plain_poses, require_targets, tolerances
-from .wrapping import wrapped
+from .closed_form import all_branches, nearest_branch_of
+from .geometry import closed_form, why_not
+from .targets import (
+    Goals,
+    as_numbers,
+    as_poses,
+    goals_and_numbers,
+    goals_and_poses,
+    numbers_at,
+    plain_poses,
+    require_targets,
+    tolerances,
+)
+from .wrapping import WHOLE, wrapped
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
 LONGEST = 2.0  # of a step, in radians and lengths over all joints: what linear models are good for at most
@@ -529,3 +546,129 @@ def _limits_of_rates(mech: Mechanism, bounds: np.ndarray) -> tuple[np.ndarray, t
         limits[:, k] = bounds[:, at]
     finite = np.isfinite(bounds).any(axis=0)
     return limits, tuple(k for k, at in coordinates.items() if finite[at])
+
+
+# -- guesses: random configurations drawn once, from which the nearest to each target are taken ----------
+
+
+BLOCK, BLOCKS = 256, 32
+LENGTHS_PER_ROTATION = 0.4  # what differences of axes count in lengths of the mechanism; arms reach about two
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """Random configurations (BLOCKS, BLOCK, nq) and the frame poses they reach, in float32: they only rank guesses."""
+
+    q: np.ndarray
+    reached: np.ndarray  # (BLOCKS, n + 1, BLOCK): scaled numbers, and half their squares
+    scale: np.ndarray
+
+    def any(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """(count, nq): a random selection."""
+        return self.q.reshape(BLOCKS * BLOCK, -1)[rng.integers(BLOCKS * BLOCK, size=count)]
+
+    def nearest(self, target: np.ndarray, block: int) -> np.ndarray:
+        """(states, nq): for each target (states, n) the configuration of a block that comes nearest."""
+        block %= BLOCKS
+        scaled = np.empty((len(target), target.shape[-1] + 1), np.float32)
+        np.multiply(target, self.scale, out=scaled[:, :-1], casting="unsafe")
+        scaled[:, -1] = -1.0
+        return self.q[block][(scaled @ self.reached[block]).argmax(axis=-1)]
+
+
+def guesses(mech: Mechanism, goals: Goals, limits: np.ndarray, seed: int) -> Guesses:
+    """Drawn within ``limits`` (2, nq), kept with the mechanism."""
+    key = ("inverse_kinematics_guesses", goals, limits.tobytes(), seed)
+    return stored(mech, key, lambda: _drawn_guesses(mech, goals, limits, seed))
+
+
+def _drawn_guesses(mech: Mechanism, goals: Goals, limits: np.ndarray, seed: int) -> Guesses:
+    q = random_configurations(mech, limits, np.random.default_rng(seed), BLOCKS * BLOCK, mech.initial)
+    scale = np.concatenate([_scale(goal, scales(mech).length) for goal in goals])
+    reached = (numbers_at(mech, goals, q) * scale).astype(np.float32).reshape(BLOCKS, BLOCK, -1)
+    with_squares = np.concatenate([reached, 0.5 * np.sum(reached**2, axis=-1, keepdims=True)], axis=-1)
+    return Guesses(q.reshape(BLOCKS, BLOCK, -1), np.ascontiguousarray(with_squares.swapaxes(-1, -2)), scale)
+
+
+def _scale(goal: Goal | CenterOfMassGoal, length: float) -> np.ndarray:
+    if isinstance(goal, CenterOfMassGoal):
+        return np.full(goal.size, 1.0 / length)
+    positions = [1.0 / length] * 3 if goal.position > 0.0 else []
+    return np.array(positions + [LENGTHS_PER_ROTATION] * (goal.size - len(positions)))
+
+
+def random_configurations(
+    mech: Mechanism, limits: np.ndarray, rng: np.random.Generator, count: int, base: np.ndarray
+) -> np.ndarray:
+    """(count, nq): uniform within ``limits`` where they are finite, within a few lengths of the mechanism where sliding
+    joints have none; floating joints as in ``base`` (..., nq)."""
+    q = random_state(mech, rng, (count,))[0] * scales(mech).of_q
+    lower, upper = limits
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    q[:, bounded] = rng.uniform(lower[bounded], upper[bounded], (count, int(bounded.sum())))
+    q = np.clip(q, lower, upper)
+    for at in floating(mech):
+        q[:, at] = base[..., at]
+    return q
+
+
+def floating(mech: Mechanism) -> Sequence[slice]:
+    """The coordinates of floating joints in q."""
+    return [mech.q_index(body.joint) for body in mech.bodies if body.kind.is_free]
+
+
+# -- all configurations of arms that have formulas -------------------------------------------------------
+
+
+ITERATIONS = 6  # where axes are not quite as formulas take them
+ROUND_OFF = 1e-12  # of whole rotations
+
+
+def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, limits: Any = False) -> Float64Array:
+    """(..., 8, nq): all configurations in which a frame reaches a pose, NaN where there are fewer than eight.
+
+    targets   {frame: pose}: one frame that six revolute joints carry, and poses (..., 4, 4) or a
+              ``linkwise.kinematics.FrameTarget`` with position and rotation, in the world
+    limits    False, unlike ``inverse_kinematics``: limits of joints are not looked at, angles are between -pi and pi;
+              True: those of the joints, or (lower, upper), each (nq,): revolute joints by whole rotations where they
+              are nearest to the middle of the limits, NaN for configurations that are not within them
+
+    For arms of which three axes at an end meet and two others do or are parallel (spherical wrists), or three
+    neighbouring axes are parallel and two others are or meet (UR arms), by formulas; a ``MechanismError`` says what
+    is in the way otherwise.  Axes may deviate by up to 0.02 radians and 2 percent of the arm's length: iterations then
+    start from the formulas.  The places of the eight stand for three choices (shoulder, elbow, wrist) and are kept
+    along a path; where two of them coincide, both are given; angles that a singular pose leaves open are zero.  Other
+    joints than the six are where ``mech.initial`` has them.
+    """
+    require_mechanism(mech)
+    goals, poses = goals_and_poses(mech, targets)
+    if poses is None:
+        raise MechanismError("branches are those of one pose of one frame; linkwise.inverse_kinematics takes more")
+    frame = goals[0].frame
+    form = closed_form(mech, frame)
+    if form is None:
+        raise MechanismError(
+            f"there are no formulas for the pose of {frame!r} of mechanism {mech.name!r}: {why_not(mech, frame)}; "
+            "linkwise.inverse_kinematics finds one configuration by iterations"
+        )
+    with np.errstate(all="ignore"):
+        q = all_branches(mech, form, frame)(poses)
+    if form.exact and limits is False and form.places == tuple(range(mech.nq)):
+        return q
+    there = np.isfinite(q[..., 0])
+    if form.places != tuple(range(mech.nq)):
+        angles, q = q, np.tile(mech.initial, (*there.shape, 1))
+        q[..., form.places] = angles
+    if not form.exact:
+        poses = np.broadcast_to(poses[..., None, :, :], (*there.shape, 4, 4))
+        q[there], error = refined(mech, goals, as_numbers(poses[there]), q[there], ITERATIONS)
+        there[there] = error <= REFINED
+    if limits is not False:
+        bounds = limits_of_coordinates(mech, limits)
+        moved = wrapped(mech, q.reshape(-1, mech.nq), bounds, None).reshape(q.shape)
+        rotations = ((moved - q) / WHOLE)[..., form.places]  # whole ones, where these lead into the limits
+        there &= (np.abs(rotations - np.rint(rotations)) < ROUND_OFF).all(axis=-1)
+        there &= ((moved >= bounds[0]) & (moved <= bounds[1]))[..., form.places].all(axis=-1)
+        q = moved
+    q[~there] = np.nan
+    return q
