@@ -88,7 +88,7 @@ class SaturatedLaw(ControlLaw):
         if unbounded is None:
             return None
         tau = self.law.torques(tree, q, v, reference)
-        return [within(d, x, bound) for d, x, bound in zip(unbounded, tau, self.limit, strict=True)]
+        return [clipped_slope(d, x, bound) for d, x, bound in zip(unbounded, tau, self.limit, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def clipped(x: Scalar, bound: float) -> Scalar:
     return select(x > bound, bound, select(x < -bound, -bound, x)) if np.isfinite(bound) else x
 
 
-def within(slope: Scalar, x: Scalar, bound: float) -> Scalar:
+def clipped_slope(slope: Scalar, x: Scalar, bound: float) -> Scalar:
     """A slope, zero where x is cut off."""
     return select(x > bound, 0.0, select(x < -bound, 0.0, slope)) if np.isfinite(bound) else slope
 

@@ -38,14 +38,14 @@ from .closed_form import all_branches, nearest_branch_of
 from .geometry import closed_form, why_not
 from .targets import (
     Goals,
-    as_numbers,
-    as_poses,
     goals_and_numbers,
     goals_and_poses,
     numbers_at,
+    pack_poses,
     plain_poses,
     require_targets,
     tolerances,
+    unpack_poses,
 )
 from .wrapping import WHOLE, wrapped
 
@@ -181,7 +181,7 @@ def inverse_kinematics(
     search = _Search(mech, goals, flat(numbers), posture, bounds, tolerance, iterations, seed)
     nearest = nearest_branch_of(mech, goals)
     if nearest is not None:
-        first = search.start_from(*nearest(as_poses(search.target), bounds, preferred))
+        first = search.start_from(*nearest(unpack_poses(search.target), bounds, preferred))
     if not search.reached.all():
         search.run(first, attempts)
         if first is not None and posture is not None and not search.reached.all():
@@ -661,7 +661,7 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
         q[..., form.places] = angles
     if not form.exact:
         poses = np.broadcast_to(poses[..., None, :, :], (*there.shape, 4, 4))
-        q[there], error = refined(mech, goals, as_numbers(poses[there]), q[there], ITERATIONS)
+        q[there], error = refined(mech, goals, pack_poses(poses[there]), q[there], ITERATIONS)
         there[there] = error <= REFINED
     if limits is not False:
         bounds = limits_of_coordinates(mech, limits)

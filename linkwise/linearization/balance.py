@@ -47,7 +47,7 @@ class Search(NamedTuple):
     within: np.ndarray
 
     @classmethod
-    def around(
+    def start_at(
         cls,
         at: State,
         free: np.ndarray,

@@ -150,7 +150,7 @@ def find_equilibrium(
         raise MechanismError("actuated is for solve_for='tau': joints with unknown forces are named by hold")
     at = at._replace(q=assemble(mech, at.q, hold=hold))
     free = np.setdiff1d(np.arange(mech.nv), held)
-    search = Search.around(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
+    search = Search.start_at(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
     balance = _balanced(at, search, stable, max_steps)
     forces = at.tau.copy()
     forces[held] += search.joint_forces(balance.forces)[held]
@@ -265,7 +265,7 @@ def _refuse_open(at: State) -> None:
 def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium:
     """Control inputs that keep the configuration."""
     _refuse_open(at)
-    inputs, held = holding_inputs(at, Search.around(at, np.arange(at.mech.nv), (), _energy(at), tolerance), passive)
+    inputs, held = holding_inputs(at, Search.start_at(at, np.arange(at.mech.nv), (), _energy(at), tolerance), passive)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         raise _unbalanced(
             held,
@@ -281,7 +281,7 @@ def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equ
     _refuse_open(at)
     driving = np.eye(mech.nv) if actuated is None else named_rows(mech, actuated, "actuated")[1]
     at = at._replace(tau=np.where(driving.any(axis=0), 0.0, at.tau))
-    search = Search.around(at, np.arange(mech.nv), (), _energy(at), tolerance)
+    search = Search.start_at(at, np.arange(mech.nv), (), _energy(at), tolerance)
     loose = balance(at, search)
     null = decompose(loose.jacobian).null
     each = search.energy / (np.abs(driving) @ velocity_units(mech))  # unit forces of the actuated joints

@@ -82,7 +82,7 @@ class Sheet:
         """From the start to the node next to it."""
         here = self.coordinates(start)
         node = np.array([[int(np.argmin(np.abs(line - x))) for line, x in zip(self.lines, here, strict=True)]])
-        q, done = self._advance(start[None], here[None], self.at_node(node), CAREFUL)
+        q, done = self._advance(start[None], here[None], self.node_coordinates(node), CAREFUL)
         if done[0] < 1.0:
             here = self.units * here
             raise MechanismError(
@@ -130,7 +130,10 @@ class Sheet:
             if not len(some):
                 continue
             q, done = self._advance(
-                self.q[sources[some]], self.at_node(self.node[sources[some]]), self.at_node(goals[some]), smallest
+                self.q[sources[some]],
+                self.node_coordinates(self.node[sources[some]]),
+                self.node_coordinates(goals[some]),
+                smallest,
             )
             new = np.flatnonzero(done >= 1.0)
             keys = goals[some][new]
@@ -243,11 +246,11 @@ class Sheet:
         """(..., 2): the two coordinates, dimensionless."""
         return np.stack([measure.value(q) for measure in self.pair], axis=-1)
 
-    def at_node(self, node: np.ndarray) -> np.ndarray:
+    def node_coordinates(self, node: np.ndarray) -> np.ndarray:
         """(n, 2): the coordinates of nodes (n, 2), dimensionless."""
         return np.stack([line[node[:, axis]] for axis, line in enumerate(self.lines)], axis=-1)
 
-    def on_grid(self, values: np.ndarray) -> np.ndarray:
+    def grid_values(self, values: np.ndarray) -> np.ndarray:
         """(n1, n2, ...): node values (n, ...) on the grid, NaN where the assembly mode does not reach."""
         grid = np.full((*self.number.shape, *values.shape[1:]), np.nan)
         grid[self.node[:, 0], self.node[:, 1]] = values
@@ -280,7 +283,7 @@ class Sheet:
         """Segments of the edges between nodes low (n,) and high (n,), without edges along which the mechanism changes
         its assembly mode.
         """
-        start, goal = self.at_node(self.node[low]), self.at_node(self.node[high])
+        start, goal = self.node_coordinates(self.node[low]), self.node_coordinates(self.node[high])
         met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.arange(len(low)), np.zeros(len(low)), self.q[low])]
         there, done = self._advance(self.q[low], start, goal, CAREFUL, met)
         apart = np.abs(self.family.shortest(there, self.q[high])).max(axis=-1, initial=0.0)
@@ -292,14 +295,16 @@ class Sheet:
         pairs = np.stack([within, within + 1], axis=-1)
         return Segments(edge[within], share[pairs], q[pairs])
 
-    def between(self, edges: list[Edge], segments: Segments) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    def edge_configurations(
+        self, edges: list[Edge], segments: Segments
+    ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """A function of edge numbers (k,) and fractions (k,) that returns configurations on the edges; NaN where the
         loops do not close.
         """
         way = self.family.shortest(segments.q[:, 0], segments.q[:, 1])
         axis, *lower = np.array(edges, dtype=int).reshape(-1, 3)[segments.edge].T
         lower_node = np.stack(lower, axis=-1)
-        start, goal = self.at_node(lower_node), self.at_node(lower_node + np.eye(2, dtype=int)[axis])
+        start, goal = self.node_coordinates(lower_node), self.node_coordinates(lower_node + np.eye(2, dtype=int)[axis])
         from_share, length = segments.shares[:, 0], np.diff(segments.shares, axis=-1)[:, 0]
 
         def at(share: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -329,8 +334,8 @@ class Sheet:
                     q[chosen] = self._turning_back(sources[chosen], k, way)
         if self.slack is not None and len(sources):
             beyond = np.flatnonzero((self.slack(q) < AT_LIMIT).any(axis=-1))
-            goals = self.at_node(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])
-            q[beyond], _ = self._advance(self.q[sources[beyond]], self.at_node(nodes[beyond]), goals, EXACT)
+            goals = self.node_coordinates(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])
+            q[beyond], _ = self._advance(self.q[sources[beyond]], self.node_coordinates(nodes[beyond]), goals, EXACT)
             at_limit[beyond] = True
         return edges, q, at_limit
 
@@ -338,8 +343,8 @@ class Sheet:
         """(n, nq): where a coordinate, driven from nodes while the other stands still, cannot go on."""
         moving, still = self.pair[axis], self.pair[1 - axis]
         line = replace(self.family, held=(*self.family.held, still), rank=self.family.rank + 1)
-        goal = self.at_node(self.node[sources] + sense * np.eye(2, dtype=int)[axis])
-        start, _ = self._advance(self.q[sources], self.at_node(self.node[sources]), goal, CAREFUL)
+        goal = self.node_coordinates(self.node[sources] + sense * np.eye(2, dtype=int)[axis])
+        start, _ = self._advance(self.q[sources], self.node_coordinates(self.node[sources]), goal, CAREFUL)
         values = line.values(start)
 
         tangent = line.basis(start)[..., 0]
@@ -372,7 +377,9 @@ class Sheet:
             q[turns] = at(bracketed_roots(lambda x, which: slope(x, turns[which]), *ends), turns)
         none = np.flatnonzero(at_high > 0.0)  # it touches the boundary, say: as far as it can be followed
         if len(none):
-            q[none], _ = self._advance(self.q[sources[none]], self.at_node(self.node[sources[none]]), goal[none], EXACT)
+            q[none], _ = self._advance(
+                self.q[sources[none]], self.node_coordinates(self.node[sources[none]]), goal[none], EXACT
+            )
         return q
 
 

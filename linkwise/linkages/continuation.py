@@ -78,8 +78,8 @@ class MotionPath:
 
     def at(self, i: int, distance: float) -> tuple[np.ndarray, np.ndarray]:
         """Configuration and tangent at a distance behind the i-th configuration, not much more than a step."""
-        q, _ = self.family.beside(self.q[i], self.tangents[i], distance, self.values)
-        return q, self.family.along(q, self.tangents[i])
+        q, _ = self.family.step_along(self.q[i], self.tangents[i], distance, self.values)
+        return q, self.family.nearest_motion(q, self.tangents[i])
 
     def roots(self, function: Callable[[np.ndarray, np.ndarray, int], float]) -> list[tuple[int, float]]:
         """Steps and distances within them where function(q, tangent, i) changes its sign.
@@ -178,7 +178,7 @@ class Continuation:
         """The length of a step, at most ``step``, after which the first distance to a limit, ``room(q)``, vanishes."""
 
         def least(x: float) -> float:
-            return float(room(made.beside(self.q[-1], tangent, x, values)[0]).min())
+            return float(room(made.step_along(self.q[-1], tangent, x, values)[0]).min())
 
         return root(least, step, (least(0.0), least(step))) if least(0.0) > 0.0 else 0.0
 
@@ -203,16 +203,16 @@ class _ArcLength(Continuation):
     def _step(self, step: float) -> bool:
         """Add the next configuration, if it is certainly on the same branch."""
         made, q, tangent = self.made, self.q[-1], self.tangents[-1]
-        there, converged = made.beside(q, tangent, step, self.values)
+        there, converged = made.step_along(q, tangent, step, self.values)
         if not converged:
             return False
-        ahead = made.along(there, tangent)
+        ahead = made.nearest_motion(there, tangent)
         if ahead @ tangent < STRAIGHT:
             return False
         if self.slack is not None and np.any(self.slack(there) < 0.0):
             self._stop_at_limit(self.slack, step)
         elif self._passes_start(there, ahead, step):
-            gap, start = self._to_start(q), self.q[0]
+            gap, start = self._gap_to_start(q), self.q[0]
             turns = np.where(made.periodic, made.difference(start, q) + gap, 0.0)
             self._add(made.moved(start, turns), self._distance_to_start())
             self.tangents.append(self.tangents[0])
@@ -222,16 +222,16 @@ class _ArcLength(Continuation):
             self.tangents.append(ahead)
         return True
 
-    def _to_start(self, q: np.ndarray) -> np.ndarray:
+    def _gap_to_start(self, q: np.ndarray) -> np.ndarray:
         """(nv,): from q to where the walk began, whole turns left out."""
         return -self.made.shortest(self.q[0], q)
 
     def _distance_to_start(self, iterations: int = 10) -> float:
         """Distance along the tangent from the last configuration to the start of a closed curve."""
         q, tangent, first = self.q[-1], self.tangents[-1], self.tangents[0]
-        distance = float(self._to_start(q) @ tangent)
+        distance = float(self._gap_to_start(q) @ tangent)
         for _ in range(iterations):
-            left = float(self._to_start(self.made.beside(q, tangent, distance, self.values)[0]) @ first)
+            left = float(self._gap_to_start(self.made.step_along(q, tangent, distance, self.values)[0]) @ first)
             distance += left
             if abs(left) <= ROOT:
                 break
@@ -239,7 +239,7 @@ class _ArcLength(Continuation):
 
     def _passes_start(self, there: np.ndarray, ahead: np.ndarray, step: float) -> bool:
         first = self.tangents[0]
-        before, behind = self._to_start(self.q[-1]), self._to_start(there)
+        before, behind = self._gap_to_start(self.q[-1]), self._gap_to_start(there)
         if len(self.q) < 3 or ahead @ first < STRAIGHT or before @ first <= 0.0 or behind @ first > 0.0:
             return False
         return bool(np.linalg.norm(before) <= 2.0 * step and np.linalg.norm(behind) <= 2.0 * step)
@@ -248,11 +248,11 @@ class _ArcLength(Continuation):
         """Append the configuration in which the first joint reaches its limit."""
         q, tangent = self.q[-1], self.tangents[-1]
         distance = self._length_within(self.made, tangent, step, self.values, slack)
-        there, _ = self.made.beside(q, tangent, distance, self.values)
+        there, _ = self.made.step_along(q, tangent, distance, self.values)
         self.cause, self.joint = LIMIT, slack.names[int(np.argmin(slack(there)))]
         if distance > 0.0:
             self._add(there, distance)
-            self.tangents.append(self.made.along(there, tangent))
+            self.tangents.append(self.made.nearest_motion(there, tangent))
 
 
 class Maximization(Continuation):
@@ -354,14 +354,14 @@ class Maximization(Continuation):
         """
         made, q, values = self._family, self.q[-1], self._values
         size = float(np.linalg.norm(slope))
-        there, converged = made.beside(q, slope / size, step, values)
+        there, converged = made.step_along(q, slope / size, step, values)
         if not converged or self._height(there) < self._height(q) + UPHILL * step * size:
             return False
         if self.slack is not None and np.any(self._other_slack(there) < 0.0):
             step = self._length_within(made, slope / size, step, values, self._other_slack)
             if step == 0.0:
                 return False
-            there, _ = made.beside(q, slope / size, step, values)
+            there, _ = made.step_along(q, slope / size, step, values)
         self._add(there, step)
         return True
 

@@ -186,12 +186,12 @@ def driven_motion(
             )
     q = _configurations(mech, q)
     rates, changes = dict(v or {}), dict(a or {})
-    inputs = tuple(dict.fromkeys((*rates, *changes, *_beside_loops(mech, (*rates, *changes)))))
+    inputs = tuple(dict.fromkeys((*rates, *changes, *_joints_outside_loops(mech, (*rates, *changes)))))
     rate, change = (_inputs(mech, name, values, inputs, q) for name, values in (("v", rates), ("a", changes)))
     q = np.broadcast_to(q, (*common_batch({"v": rate.shape[:-1], "a": change.shape[:-1]}), mech.nq))
     _require_regular(mech, q, inputs)
     jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
-    with told_of_idle_motions(mech, q, inputs), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
+    with told_of_idle_motions(mech, q, inputs), _explain_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
         aims = np.broadcast_to(mech.constraints.drive_rates, jacobian.shape[:-1])
         basis, offset = basis_by("partitioning", jacobian, -aims, decomposed_jacobian(mech, jacobian), chosen)
@@ -236,7 +236,7 @@ def _require_regular(mech: Mechanism, q: np.ndarray, inputs: Sequence[str]) -> N
     )
 
 
-def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
+def _joints_outside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
     """Joints that no loop moves, without those that are named or have a named coordinate."""
     within = {body for loop in mech.loops for body in loop.bodies_within(mech)}
     known = {name if name in mech.joint_names else mech.coordinates.joint_of(name) for name in named}
@@ -248,7 +248,7 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
+def _explain_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
     """Context that adds the number of needed inputs, and a valid choice, to the error for too many or too few."""
     try:
         yield
@@ -260,20 +260,20 @@ def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], change
         needed = error.dofs - (error.count - count)
         names = "v names" if set(changes) <= set(rates) else "v and a name"
         joints = "the speed of one joint" if needed == 1 else f"the speeds of {needed} joints"
-        example = ", ".join(map(repr, _that_would_do(mech, q.reshape(-1, mech.nq)[0], named)))
+        example = ", ".join(map(repr, _suggest_inputs(mech, q.reshape(-1, mech.nq)[0], named)))
         raise MechanismError(
             f"{names} {count} input{'s' * (count != 1)}, the mechanism needs {needed}: give {joints}, such as {example}"
             + hint(mech, q, rates=True, named=named) * (count < needed)
         ) from None
 
 
-def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
+def _suggest_inputs(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
     """Inputs that determine the motion at q (nq,): as many of the named ones as possible, then other
     joints in order.
     """
     units, candidates = sizes(mech), []
     loops = units.rows[:, None] * terms(mech, q, np.zeros(mech.nv)).jacobian * units.columns
-    beside = _unit_rows(velocity_rows(mech, _beside_loops(mech, ()), "joint") * units.columns)
+    beside = _unit_rows(velocity_rows(mech, _joints_outside_loops(mech, ()), "joint") * units.columns)
     rows = np.concatenate([loops, beside])
     rank = int(decompose(rows).rank)
     for name in (*named, *mech.v_names):

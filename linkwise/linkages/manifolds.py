@@ -136,7 +136,7 @@ class Family:
         basis[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
         return basis
 
-    def along(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    def nearest_motion(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """(nv,): the motion nearest to ``direction``, of unit length; one state.  In a singular position, where more
         motions than elsewhere satisfy the equations, this goes straight on."""
         null = self.decomposed(q).null
@@ -170,7 +170,7 @@ class Family:
             active = active[size[active] > aim]
         return q.reshape(shape), (size <= closed).reshape(shape[:-1])
 
-    def beside(
+    def step_along(
         self, q: np.ndarray, tangent: np.ndarray, distance: float, values: np.ndarray
     ) -> tuple[np.ndarray, bool]:
         """The configuration next to the point at ``distance`` along the tangent at q (nq,), and whether it is certainly

@@ -116,7 +116,7 @@ def range_of_motion(
     hold         joints and coordinates that stand still
     limits       whether the limits of joints are ends too; by default they are not looked at
     """
-    result = range_found(mech, coordinate, q, hold, limits)
+    result = search_range(mech, coordinate, q, hold, limits)
     warn_of_unknown_ends(result)
     return result
 
@@ -132,7 +132,7 @@ def warn_of_unknown_ends(result: RangeOfMotion) -> None:
         )
 
 
-def range_found(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], limits: bool) -> RangeOfMotion:
+def search_range(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], limits: bool) -> RangeOfMotion:
     """The range of motion without warnings about unknown ends."""
     measured = named_coordinate(mech, coordinate)
     start = closed_start("range_of_motion", mech, q, (hold,))
@@ -195,7 +195,7 @@ def _driven(
     """The stops next to the start of the path, at arc length zero, on either side."""
     if path.is_closed:
         round_back = float(values[0] - values[-1])
-        stops = [*((arc - path.arc[-1], _one_round_back(path, end, round_back)) for arc, end in dead), *dead]
+        stops = [*((arc - path.arc[-1], _previous_turn(path, end, round_back)) for arc, end in dead), *dead]
     else:
         first, last = _stops(path, measured, values)
         stops = [(float(path.arc[0]), first), *dead, (float(path.arc[-1]), last)]
@@ -207,7 +207,7 @@ def _driven(
     return low, high
 
 
-def _one_round_back(path: MotionPath, end: RangeEnd, change: float) -> RangeEnd:
+def _previous_turn(path: MotionPath, end: RangeEnd, change: float) -> RangeEnd:
     """The same position one turn earlier."""
     return replace(end, value=end.value + change, q=end.q + path.q[0] - path.q[-1])  # whole turns
 

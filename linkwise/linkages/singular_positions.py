@@ -102,7 +102,7 @@ def singular_positions(
     require_dof("singular_positions", made, start, hold, 1, " or look over two coordinates (over=..., bounds=...)")
     toward = velocity_map(mech, inputs, "inputs")[1](start)[0] if len(inputs) else None
     path = motion_path(made, start, limits, toward)
-    positions = tuple(_along(path, inputs, outputs, hold))
+    positions = tuple(_find_positions(path, inputs, outputs, hold))
     _warn_of_unknown_parts(path)
     return positions
 
@@ -119,7 +119,7 @@ def _warn_of_unknown_parts(path: MotionPath) -> None:
         )
 
 
-def _along(
+def _find_positions(
     path: MotionPath, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str]
 ) -> list[SingularPosition]:
     """All singular positions of a motion, in the order in which they are passed."""

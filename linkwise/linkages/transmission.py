@@ -72,7 +72,7 @@ def transmission_angle(
     is said of the moment and the rotation of the output link, less what the joint lets rotate: of a spherical four-bar
     it is the angle between the planes of coupler and rocker.
     """
-    driver, driven = (_of_a_joint(mech, name) for name in (input, output))
+    driver, driven = (_joint_coordinate(mech, name) for name in (input, output))
     for name in names_of(hold):
         mech.coordinates.place(name)
     if input == output:
@@ -85,7 +85,7 @@ def transmission_angle(
     forces = driven_rate[..., None] * driver.rows(q) - driver_rate[..., None] * driven.rows(q)
     joint = _joint_of(mech, output)
     pushes = _pushes(mech, q, forces, hold, joint)
-    push = _chosen(mech, pushes, joint, at)
+    push = _choose_push(mech, pushes, joint, at)
     linear, angular = _velocity_at(mech, q, joint, push.place, motion)
     length = units(mech).length
     work = [np.linalg.norm(x, axis=-1) for x in (push.force, linear, push.moment, angular)]
@@ -106,7 +106,7 @@ def _share(force: Float64Array, motion: Float64Array) -> Float64Array:
     return np.arcsin(np.minimum(np.divide(useful, most, out=np.full(most.shape, np.nan), where=most > 0.0), 1.0))
 
 
-def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
+def _joint_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     """The named coordinate, which must belong to a joint: only joints exert forces on links."""
     index = mech.coordinates.index("q", name)
     if name not in mech.joint_names and index is not None:  # a link may have the name of its joint
@@ -243,7 +243,7 @@ def _projection_on_one(axes: Float64Array) -> Float64Array:
     return np.where(np.asarray(svd.rank)[..., None, None] == 1, svd.pseudo_inverse @ axes, 0.0)
 
 
-def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
+def _choose_push(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
     """The one by which the output link is moved."""
     names = [push.name for push in pushes]
     if at is not None:

@@ -15,7 +15,7 @@ from ..mechanism import Mechanism, MechanismError
 from .assembly_modes import Edge, Segments, Sheet, bracketed_roots, joined
 from .continuation import TOO_LONG, UNLIMITED
 from .manifolds import Measure, closed_start, family, measures, require_dof, same_sense
-from .ranges import range_found, warn_of_unknown_ends
+from .ranges import search_range, warn_of_unknown_ends
 
 BOUNDARY, LIMIT = "boundary", "limit"
 MARGIN = 0.05  # of a range
@@ -131,10 +131,10 @@ def workspace(
     curves = [*boundary_curves(sheet), *dependence_curves(sheet)]
     for measure in quality:
         curves += sign_curves(sheet, measure)
-    fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in quality}
-    fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
+    fields = {str(measure.kind): sheet.grid_values(measure(sheet.q, sheet.bases)) for measure in quality}
+    fields["constraint"] = sheet.grid_values(sheet.whole.conditioning(sheet.q))
     return Workspace(
-        mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
+        mech, (coordinates[0], coordinates[1]), first, second, sheet.grid_values(sheet.q), fields, tuple(curves)
     )
 
 
@@ -142,7 +142,7 @@ def _extent(
     mech: Mechanism, coordinate: NamedCoordinate, start: np.ndarray, hold: Sequence[str], limits: bool
 ) -> tuple[float, float]:
     """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
-    motion_range = range_found(mech, coordinate.name, start, hold, limits)
+    motion_range = search_range(mech, coordinate.name, start, hold, limits)
     if any(end.cause in (TOO_LONG, UNLIMITED) for end in motion_range.ends):
         raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
     warn_of_unknown_ends(motion_range)
@@ -217,7 +217,7 @@ def _crossings(sheet: Sheet, segments: Segments, edges: list[Edge], signed: Sign
     crossed = np.flatnonzero((ends[0] < 0.0) != (ends[1] < 0.0))
     if not len(crossed):
         return np.zeros((0, sheet.q.shape[1])), crossed
-    between = sheet.between(edges, segments)
+    between = sheet.edge_configurations(edges, segments)
     shares = bracketed_roots(
         lambda share, which: signed(between(share, crossed[which]), crossed[which]),
         *segments.shares[crossed].T,

@@ -51,7 +51,7 @@ class _Names:
 
 
 @dataclass(frozen=True)
-class _OfOtherNames:
+class _RenamedFunction:
     """A function of {joint name: coordinate}, where the joints have got a prefix."""
 
     function: Callable[[dict[str, Any]], Any]
@@ -68,7 +68,7 @@ def attached(mech: Mechanism, other: Mechanism, frame: str, pose: Any, prefix: s
     at = composed((carrier.rotation, carrier.position), checked_pose(f"the pose of {other.name!r}", pose))
     mount = unused_name(prefix + MOUNT, {*mech.frames, *(prefix + name for name in other.frames)})
     names = _Names(prefix, mount)
-    other = other if carrier.body < 0 else _without_floors(other)
+    other = other if carrier.body < 0 else _drop_floors(other)
     _refuse_common_names(mech, other, names)
     count = len(mech.bodies)
 
@@ -78,7 +78,7 @@ def attached(mech: Mechanism, other: Mechanism, frame: str, pose: Any, prefix: s
         return Frame(names.link(frame.name), carrier.body, *composed(at, (frame.rotation, frame.position)))
 
     frames = [*mech.frames.values(), *map(placed, other.frames.values())]
-    fixed = [RigidMass.of_numbers(other.annotations.ground_mass).seen_from(*at)]
+    fixed = [RigidMass.from_numbers(other.annotations.ground_mass).seen_from(*at)]
     return dataclasses.replace(
         mech,
         bodies=(
@@ -103,7 +103,7 @@ def _require(other: Any, prefix: Any) -> None:
         raise TypeError(f"prefix must be a string such as 'hand_', got {prefix!r}")
 
 
-def _without_floors(other: Mechanism) -> Mechanism:
+def _drop_floors(other: Mechanism) -> Mechanism:
     """The mechanism without planes fixed to its ground, which would move with the link it is attached to."""
     floors = {shape.name for shape in other.shapes if shape.kind == PLANE and shape.placed(other)[0] < 0}
     if not floors:
@@ -169,7 +169,7 @@ def _constraint(loop: Constraint, names: _Names) -> Constraint:
         return names.renamed(loop, "name", links=("link_a", "link_b"))
 
     def renamed(function: Any) -> Any:
-        return _OfOtherNames(function, names.prefix) if callable(function) else function
+        return _RenamedFunction(function, names.prefix) if callable(function) else function
 
     ratios = tuple((names(joint), renamed(ratio)) for joint, ratio in loop.ratios)
     return Coupling(names(loop.name), ratios, loop.offset, loop.drive, loop.keeps_position, renamed(loop.relation))
@@ -203,7 +203,7 @@ def _switched_off(mech: Mechanism, other: Mechanism, names: _Names) -> Switches:
 
 def _annotations(mech: Mechanism, other: Mechanism, names: _Names, fixed: list[RigidMass]) -> Annotations:
     mine, theirs = mech.annotations, other.annotations
-    grounded = combined([RigidMass.of_numbers(mine.ground_mass), *fixed])
+    grounded = combined([RigidMass.from_numbers(mine.ground_mass), *fixed])
     return Annotations(
         notes=mine.notes + theirs.notes,
         initial=mine.initial + names.coordinates(theirs.initial),

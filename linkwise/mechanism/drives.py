@@ -54,17 +54,17 @@ class Drive:
     def at(self, t: float) -> Instant:
         """What it asks for at the time t."""
         if self.position is None:
-            rates = self._with_rates("velocity", self.velocity, t)[:2]
+            rates = self._value_and_rates("velocity", self.velocity, t)[:2]
             return Instant(0.0, rates[0], rates[1] if self.acceleration is None else _value(self.acceleration, t))
         if self.velocity is not None and self.acceleration is not None:
             functions = (self.position, self.velocity, self.acceleration)
             return Instant(*(_number("the value of a drive", _value(function, t)) for function in functions))
-        value, rate, second = self._with_rates("position", self.position, t)
+        value, rate, second = self._value_and_rates("position", self.position, t)
         if self.velocity is not None:
-            rate, second, _ = self._with_rates("velocity", self.velocity, t)
+            rate, second, _ = self._value_and_rates("velocity", self.velocity, t)
         return Instant(value, rate, second)
 
-    def _with_rates(self, name: str, function: Any, t: float) -> tuple[float, float, float]:
+    def _value_and_rates(self, name: str, function: Any, t: float) -> tuple[float, float, float]:
         """The value of a function and its first two rates."""
         try:
             value, first, second = parts(function(Jet(float(t), 1.0)) if callable(function) else function)

@@ -36,7 +36,7 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
     poses: list[tuple[int, Pose]] = []
     kept: list[Body] = []
     masses: list[list[RigidMass]] = []
-    grounded = [RigidMass.of_numbers(mech.annotations.ground_mass)]
+    grounded = [RigidMass.from_numbers(mech.annotations.ground_mass)]
     for body in mech.bodies:
         carrier, pose = poses[body.parent] if body.parent >= 0 else (-1, (np.eye(3), np.zeros(3)))
         pose = composed(pose, (body.rotation, body.position))
@@ -49,9 +49,9 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
             kept.append(dataclasses.replace(body, parent=carrier, rotation=pose[0], position=pose[1]))
             masses.append([RigidMass(body.mass, body.com, body.inertia)])
         poses.append(placement)
-    bodies = tuple(_with_mass(body, combined(parts)) for body, parts in zip(kept, masses, strict=True))
-    frames = [_moved(frame, *poses[frame.body]) if frame.body >= 0 else frame for frame in mech.frames.values()]
-    loops = tuple(_with_locked(mech, loop, values) for loop in mech.loops)
+    bodies = tuple(_set_mass(body, combined(parts)) for body, parts in zip(kept, masses, strict=True))
+    frames = [_moved_frame(frame, *poses[frame.body]) if frame.body >= 0 else frame for frame in mech.frames.values()]
+    loops = tuple(_lock_constraint(mech, loop, values) for loop in mech.loops)
     return dataclasses.replace(
         mech,
         bodies=bodies,
@@ -59,17 +59,17 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
         loops=loops,
         annotations=dataclasses.replace(mech.annotations.with_fixed(values), ground_mass=combined(grounded).numbers),
         elements=locked(mech.elements, values),
-        contact_pairs=tuple(pair for pair in mech.contact_pairs if not _joined(mech, pair, poses)),
+        contact_pairs=tuple(pair for pair in mech.contact_pairs if not _share_body(mech, pair, poses)),
     )
 
 
-def _joined(mech: Mechanism, pair: ContactPair, poses: Sequence[tuple[int, Pose]]) -> bool:
+def _share_body(mech: Mechanism, pair: ContactPair, poses: Sequence[tuple[int, Pose]]) -> bool:
     """Whether two shapes belong to one rigid body after bodies are merged to ``poses``."""
     bodies = (mech.contact.shape(name).placed(mech)[0] for name in pair.shapes)
     return len({poses[body][0] if body >= 0 else -1 for body in bodies}) == 1
 
 
-def _with_locked(mech: Mechanism, loop: Constraint, values: Mapping[str, list[float]]) -> Constraint:
+def _lock_constraint(mech: Mechanism, loop: Constraint, values: Mapping[str, list[float]]) -> Constraint:
     """A loop or coupling when joints are locked at these values: what they add to a coupling becomes a constant."""
     if all(mech.joint_names[body] in values for body in loop.bodies_within(mech)):
         parts = "all joints of coupling" if isinstance(loop, Coupling) else "both sides of loop"
@@ -124,7 +124,7 @@ def _joint_pose(body: Body, q: list[float]) -> Pose:
     return checks.snapped(axes @ rotation @ axes.T), axes @ position
 
 
-def _with_mass(body: Body, total: RigidMass) -> Body:
+def _set_mass(body: Body, total: RigidMass) -> Body:
     if total.is_nothing:
         return body
     if not math.isfinite(total.inertia.sum()):  # too large for floats: the body says what is wrong
@@ -134,7 +134,7 @@ def _with_mass(body: Body, total: RigidMass) -> Body:
     return with_numbers(body, mass=total.mass, com=total.com, inertia=total.inertia)
 
 
-def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
+def _moved_frame(frame: Frame, body: int, pose: Pose) -> Frame:
     rotation, position = composed(pose, (frame.rotation, frame.position))
     return Frame(frame.name, body, rotation, position)
 
@@ -200,7 +200,7 @@ def set_of_joints(mech: Mechanism, quantity: str, values: Mapping[str, Any]) -> 
     bodies = list(mech.bodies)
     for name, value in values.items():
         index = mech.body_index(name)
-        bodies[index] = with_numbers(bodies[index], **{quantity: _checked_of_joint(bodies[index], quantity, value)})
+        bodies[index] = with_numbers(bodies[index], **{quantity: _check_value(bodies[index], quantity, value)})
         _refuse_defects(bodies[index], quantity)
     changed = map(mech.body_index, values) if quantity == "armature" else ()
     others: dict[str, Any] = {"bodies": tuple(bodies)}
@@ -219,7 +219,7 @@ def set_springs(mech: Mechanism, stiffness: Mapping[str, Any], rest: Mapping[str
     bodies = list(mech.bodies)
     for name, value in stiffness.items():
         index = mech.body_index(name)
-        numbers = {"stiffness": _checked_of_joint(bodies[index], "stiffness", value)}
+        numbers = {"stiffness": _check_value(bodies[index], "stiffness", value)}
         if name in rest:
             numbers["rest"] = checks.rest_position(f"the rest of joint {name!r}", rest[name], bodies[index].kind)
         bodies[index] = with_numbers(bodies[index], **numbers)
@@ -232,7 +232,7 @@ def _another_effort(before: Body, after: Body) -> bool:
     return before.kind.nv == 1 and before.kind.rates_are_velocities and before.limits.effort != after.limits.effort
 
 
-def _checked_of_joint(body: Body, quantity: str, value: Any) -> Any:
+def _check_value(body: Body, quantity: str, value: Any) -> Any:
     """The value as a body has it: one number per coordinate."""
     joint = f"joint {body.joint!r}"
     if quantity != "limits":
@@ -265,7 +265,7 @@ def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> M
     bodies = list(mech.bodies)
     body = bodies[frame.body]
     carried = RigidMass(body.mass, body.com, body.inertia), part.seen_from(frame.rotation, frame.position)
-    bodies[frame.body] = _with_mass(body, combined(carried))
+    bodies[frame.body] = _set_mass(body, combined(carried))
     return variant(mech, [("inertial", frame.body)], bodies=tuple(bodies))
 
 

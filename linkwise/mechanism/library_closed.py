@@ -163,7 +163,7 @@ def four_bar_branches(branches: int = 2, loops: int = 4, floating: bool = True) 
         shop.part("base", Floating(), GROUND, (0.0, 0.0, 0.0), 10.0, (0.0, 0.0, 0.0), (0.4, 0.4, 0.6))
         carrier = "base"
     for k in range(branches):
-        outward = _on_circle(1.0, 360.0 * k / branches, 0.0)
+        outward = _circle_point(1.0, 360.0 * k / branches, 0.0)
         _four_bars_in_series(shop, f"b{k + 1}_", carrier, outward, loops)
     return shop.builder.build(f"four_bar_branches_{branches}_{loops}")
 
@@ -295,8 +295,8 @@ def stewart_platform(height: float = 1.0) -> Mechanism:
     shop.part("platform", Floating(), GROUND, home, 40.0, home, (3.0, 3.0, 5.0))
     for i in range(6):
         pair, side = i // 2, 1.0 if i % 2 else -1.0
-        foot = _on_circle(1.0, 120.0 * pair + 50.0 * side + 60.0, 0.0)
-        head = _on_circle(0.5, 120.0 * pair + 15.0 * side + 60.0, height)
+        foot = _circle_point(1.0, 120.0 * pair + 50.0 * side + 60.0, 0.0)
+        head = _circle_point(0.5, 120.0 * pair + 15.0 * side + 60.0, height)
         along = (head - foot) / np.linalg.norm(head - foot)
         first = np.cross(along, Z) / np.linalg.norm(np.cross(along, Z))
         middle = (foot + head) / 2.0
@@ -319,7 +319,7 @@ def delta_robot() -> Mechanism:
     home = np.array([0.0, 0.0, -arm * math.sin(angle) - math.sqrt(forearm**2 - reach**2)])
     shop.part("platform", Floating(), GROUND, home, 0.5, home, (5e-4, 5e-4, 1e-3))
     for i in range(3):
-        outward = _on_circle(1.0, 120.0 * i, 0.0)
+        outward = _circle_point(1.0, 120.0 * i, 0.0)
         sideways = np.cross(Z, outward)
         shoulder = base * outward
         elbow = shoulder + arm * (math.cos(angle) * outward - math.sin(angle) * np.array(Z))
@@ -334,7 +334,7 @@ def delta_robot() -> Mechanism:
     return shop.builder.build("delta_robot")
 
 
-def _on_circle(radius: float, degrees: float, height: float) -> np.ndarray:
+def _circle_point(radius: float, degrees: float, height: float) -> np.ndarray:
     angle = math.radians(degrees)
     return np.array([radius * math.cos(angle), radius * math.sin(angle), height])
 

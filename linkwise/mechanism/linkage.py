@@ -76,7 +76,7 @@ class Linkage:
             self._check_points(link, links[link], ends, alone=link == GROUND or link in slides)
             self._warn_of_one_place(link, ends)
         bases = [carrier for carrier, _ in slots.values()] + [
-            x for guides in slides.values() for x, _ in _several(guides)
+            x for guides in slides.values() for x, _ in _as_list(guides)
         ]
         if GROUND not in (*self.links, *bases):
             raise MechanismError('a linkage stands somewhere: give links a "ground" with the points that are fixed')
@@ -137,7 +137,7 @@ class Linkage:
 
     def _slides(self, link: str, slides: Any) -> list[Guide]:
         label, guides = f"the slide of link {link!r} of the linkage", []
-        for number, (other, direction) in enumerate(_several(slides), start=1):
+        for number, (other, direction) in enumerate(_as_list(slides), start=1):
             self._require_link(label, other)
             if other == link:
                 raise MechanismError(f"{label}: it slides in another link, not in itself")
@@ -216,7 +216,7 @@ class Linkage:
         builder.link(link, mass, com, inertia)
 
 
-def _several(slides: Any) -> list[Any]:
+def _as_list(slides: Any) -> list[Any]:
     """(link, direction), one or several."""
     return [slides] if len(slides) == 2 and isinstance(slides[0], str) else list(slides)
 
@@ -230,10 +230,10 @@ def _outline(points: np.ndarray) -> list[np.ndarray]:
     offsets = away @ along
     first, last = points[np.argmin(offsets)], points[np.argmax(offsets)]
 
-    def beside(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+    def corners_between(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
         """From a on to b, by the points on the left of the way: the outermost is a corner, and so on on either side."""
         heights = np.cross(b - a, points - a)[:, 2]
         corner = points[np.argmax(heights)]
-        return [*beside(a, corner), *beside(corner, b)] if heights.max() > least else [a]
+        return [*corners_between(a, corner), *corners_between(corner, b)] if heights.max() > least else [a]
 
-    return [*beside(first, last), *beside(last, first)] if along.any() else [first]
+    return [*corners_between(first, last), *corners_between(last, first)] if along.any() else [first]

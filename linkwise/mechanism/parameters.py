@@ -45,27 +45,27 @@ class ParametersView(View):
     @kept
     def armature(self) -> NDArray[np.float64]:
         """(nv,) reflected rotor inertias."""
-        return _by_coordinate(self._mech, "armature")
+        return _coordinate_values(self._mech, "armature")
 
     @kept
     def damping(self) -> NDArray[np.float64]:
         """(nv,) viscous damping of the joints."""
-        return _by_coordinate(self._mech, "damping")
+        return _coordinate_values(self._mech, "damping")
 
     @kept
     def friction(self) -> NDArray[np.float64]:
         """(nv,) dry friction of the joints, as the file gives it (``frictionloss`` of MJCF)."""
-        return _by_coordinate(self._mech, "friction")
+        return _coordinate_values(self._mech, "friction")
 
     @kept
     def stiffness(self) -> NDArray[np.float64]:
         """(nv,) stiffness of springs in the joints, as the file gives it."""
-        return _by_coordinate(self._mech, "stiffness")
+        return _coordinate_values(self._mech, "stiffness")
 
     @kept
     def spring_rest(self) -> NDArray[np.float64]:
         """(nq,): rest positions of joint springs (``springref`` of MJCF), by default neutral."""
-        return _by_coordinate(self._mech, "rest")
+        return _coordinate_values(self._mech, "rest")
 
     @property
     def singular_joints(self) -> tuple[str, ...]:
@@ -135,25 +135,25 @@ class LimitsView(View):
     @kept
     def lower(self) -> NDArray[np.float64]:
         """(nq,): lower limits of q, -inf if unlimited."""
-        return _by_coordinate(self._mech, "limits.lower")
+        return _coordinate_values(self._mech, "limits.lower")
 
     @kept
     def upper(self) -> NDArray[np.float64]:
         """(nq,): upper limits of q, inf if unlimited."""
-        return _by_coordinate(self._mech, "limits.upper")
+        return _coordinate_values(self._mech, "limits.upper")
 
     @kept
     def velocity(self) -> NDArray[np.float64]:
         """(nv,): largest ``|v|``, inf if unlimited."""
-        return _by_coordinate(self._mech, "limits.velocity")
+        return _coordinate_values(self._mech, "limits.velocity")
 
     @kept
     def effort(self) -> NDArray[np.float64]:
         """(nv,): largest joint forces and torques, inf if unlimited."""
-        return _by_coordinate(self._mech, "limits.effort")
+        return _coordinate_values(self._mech, "limits.effort")
 
 
-def _by_coordinate(mech: Mechanism, quantity: str) -> NDArray[np.float64]:
+def _coordinate_values(mech: Mechanism, quantity: str) -> NDArray[np.float64]:
     values = map(attrgetter(quantity), (body for body in mech.bodies if not body.mimic))
     return read_only(np.array([x for of_joint in values for x in of_joint], dtype=float))
 

@@ -203,7 +203,7 @@ def _only_motion_at_zero(kind: Joint) -> list[float] | None:
     return motions[:, 0].tolist() if motions.shape == (6, 1) else None
 
 
-def _into_link(body: Body, q: Sequence[float]) -> np.ndarray:
+def _link_transform(body: Body, q: Sequence[float]) -> np.ndarray:
     """(6, 6): motions of the parent, ``[omega; v]`` in its frame, as motions of the link; q are the joint's."""
     transform = body.kind.transform(q)
     axes = np.eye(3)
@@ -295,7 +295,7 @@ class _Sweep:
             return  # it resists its joint, and what it carries does not matter
         length = max(_own_length(body), self._reach.get(index, 0.0)) or self._size
         q = _random_coordinates(body.kind, rng, length)
-        motions, into = _motions_at(body.kind, q), _into_link(body, q)
+        motions, into = _motions_at(body.kind, q), _link_transform(body, q)
         unit = np.array([1.0] * 3 + [length] * 3)  # [omega; v / length] times this is [omega; v]
         rows = [_own_rows(body, self._width), *self._rows.get(index, ())]
         scaled = np.concatenate(rows) * np.append(unit, np.ones(self._width - 6))
@@ -304,7 +304,7 @@ class _Sweep:
         free = [k for k, inertia in enumerate(body.armature) if not inertia]
         link = _Link(length, resisted, along[:, free] / np.linalg.norm(along[:, free], axis=0), into)
         self.links[index] = link
-        passed = self._with_rates(body, resisted, along) if self._leader(body) else self._free(index, link)
+        passed = self._leader_rows(body, resisted, along) if self._leader(body) else self._rows_beyond(index, link)
         outward = np.concatenate([passed[:, :6] / unit @ into, passed[:, 6:]], axis=1)
         self._rows.setdefault(body.parent, []).append(outward)
         reach = length + _length(into[3:, :3])
@@ -315,7 +315,7 @@ class _Sweep:
         name = body.mimic.joint if body.mimic else body.joint
         return name if name in self._columns else ""
 
-    def _with_rates(self, body: Body, resisted: np.ndarray, motions: np.ndarray) -> np.ndarray:
+    def _leader_rows(self, body: Body, resisted: np.ndarray, motions: np.ndarray) -> np.ndarray:
         """Rows on motions at the parent's side, where the joint moves with the rates of its leader."""
         ratio, columns = (body.mimic.ratio if body.mimic else 1.0), self._columns[self._leader(body)]
         leader = self.mech.bodies[self.mech.body_index(self._leader(body))].kind
@@ -325,7 +325,7 @@ class _Sweep:
         turned = [k for k, inertia in enumerate(body.armature) if inertia and ratio]
         return np.concatenate([passed, np.eye(self._width)[columns][turned]])
 
-    def _free(self, index: int, link: _Link) -> np.ndarray:
+    def _rows_beyond(self, index: int, link: _Link) -> np.ndarray:
         """Rows on motions at the parent's side that a free joint cannot undo."""
         left, sizes, right = np.linalg.svd(link.resisted[:, :6] @ link.motions)
         rank = int((sizes > SAME_DIRECTION).sum())

@@ -38,7 +38,7 @@ class RigidMass:
         return cls(checked, position, moments)
 
     @classmethod
-    def of_numbers(cls, numbers: Sequence[float]) -> RigidMass:
+    def from_numbers(cls, numbers: Sequence[float]) -> RigidMass:
         """The mass of 13 numbers in the layout of ``numbers``; empty input is no mass."""
         if not numbers:
             return NOTHING

@@ -18,7 +18,7 @@ from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.mechanism.edit import moved_by
 from linkwise.readers import described, protocol, yaml_loops
 from linkwise.readers.dh_table import load_dh
-from linkwise.readers.loops import Source, companion_of, with_loops_of
+from linkwise.readers.loops import Source, add_loops_of, companion_of
 from linkwise.readers.protocol import FORMATS, AnyReader, parse_xml
 from linkwise.readers.srdf import load_srdf
 
@@ -76,8 +76,8 @@ def load(
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
     base = _base_joint(floating_base)
-    if _is_of_mujoco(path_or_text):
-        return _of_mujoco(path_or_text, base, gravity, name, loops, mimic)
+    if _is_mujoco_model(path_or_text):
+        return _load_mujoco(path_or_text, base, gravity, name, loops, mimic)
     document, source, folder = described.document(path_or_text, "URDF, MJCF or SDF")
     root = parse_xml(document, source)
     _import_readers()
@@ -88,7 +88,7 @@ def load(
     if reader.read is None:
         raise MechanismError(f"{source}: {reader.advice.format(name=reader.name, supported=supported)}")
     beside = yaml_loops.companion(loops, root)
-    with _errors_of(source):
+    with _name_document(source):
         mechanism = reader.read(root, base is not None, gravity, name, folder, mimic)
         if base is not None and not base.is_free:
             mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
@@ -97,7 +97,7 @@ def load(
     if beside is not None:
         mechanism = beside.close(mechanism)
     elif loops is not None:
-        mechanism = with_loops_of(mechanism, loops)
+        mechanism = add_loops_of(mechanism, loops)
     return _checked_loops(mechanism, source)
 
 
@@ -106,18 +106,18 @@ def _checked_loops(mechanism: Mechanism, source: str) -> Mechanism:
     if mechanism.loops:
         from linkwise.constraints import redundancy  # here, as few files have loops
 
-        with _errors_of(source):
+        with _name_document(source):
             redundancy(mechanism)
     return mechanism
 
 
-def _is_of_mujoco(value: Any) -> bool:
+def _is_mujoco_model(value: Any) -> bool:
     """Whether this is a model or specification of MuJoCo, decided without importing MuJoCo."""
     kind = type(value)
     return kind.__module__.partition(".")[0] == "mujoco" and kind.__name__ in ("MjModel", "MjSpec")
 
 
-def _of_mujoco(
+def _load_mujoco(
     model: Any, base: Joint | None, gravity: Any, name: str | None, loops: Source | None, mimic: bool
 ) -> Mechanism:
     """The mechanism of an ``mujoco.MjModel`` or ``mujoco.MjSpec``."""
@@ -125,18 +125,18 @@ def _of_mujoco(
 
     source = type(model).__name__
     root = protocol.Element("mujoco", {}, source, 0)
-    with _errors_of(source):
+    with _name_document(source):
         mechanism = mjcf.from_model(model, root, base is not None, gravity, name, mimic)
         if base is not None and not base.is_free:
             mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
     mechanism = root.findings.told(mechanism, source)
     if loops is not None:
-        mechanism = with_loops_of(mechanism, loops)
+        mechanism = add_loops_of(mechanism, loops)
     return _checked_loops(mechanism, source)
 
 
 @contextmanager
-def _errors_of(source: str) -> Iterator[None]:
+def _name_document(source: str) -> Iterator[None]:
     """Context in which errors name the document, and overflow in computations from its numbers is refused."""
     with np.errstate(all="ignore"):
         try:

@@ -56,7 +56,7 @@ _ROTATIONS = ("rpy", "quaternion", "rotation")
 Source = str | os.PathLike[str] | Iterable[Mapping[str, Any] | Constraint]
 
 
-def with_loops_of(mech: Mechanism, loops: Source) -> Mechanism:
+def add_loops_of(mech: Mechanism, loops: Source) -> Mechanism:
     """The mechanism with loops added: from a TOML file, from TOML text (more than one line), or from a list of dicts
     with the keys of a [[loop]] or [[coupling]] (or of ``Loop`` and ``Coupling`` themselves)."""
     tables, source = _tables(loops)

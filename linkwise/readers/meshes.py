@@ -46,7 +46,7 @@ def load_mesh(path: str | os.PathLike[str]) -> tuple[Surface, ...]:
     try:
         _check_counts(suffix, data)
         unit = _collada_unit(data, str(file)) if suffix == ".dae" else 1.0
-        parts = [of_mujoco(data)] if suffix == ".msh" else _read_by_trimesh(file, data, unit)
+        parts = [read_msh(data)] if suffix == ".msh" else _read_by_trimesh(file, data, unit)
         surfaces = tuple(part for part in (surface(*part) for part in parts) if len(part.faces))
     except (MechanismError, ImportError):
         raise
@@ -152,7 +152,7 @@ def _collada_unit(data: bytes, source: str) -> float:
     return 1.0 if unit is None else unit.number("meter", 1.0)
 
 
-def of_mujoco(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+def read_msh(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and faces of MuJoCo's .msh format, which trimesh mistakes for Gmsh's."""
     vertices, normals, texture, faces = np.frombuffer(data, "<i4", 4).tolist()
     if min(vertices, normals, texture, faces) < 0:

@@ -49,7 +49,7 @@ class Findings:
 
     def told(self, mechanism: Mechanism, source: str) -> Mechanism:
         """The mechanism with the notes; warns once of each kind of finding."""
-        self.tell_remarks()
+        self.warn_of_remarks()
         known = dataclasses.replace(mechanism.annotations, notes=(*mechanism.annotations.notes, *self.notes))
         mechanism = dataclasses.replace(mechanism, annotations=known)
         if mechanism.notes:
@@ -60,10 +60,10 @@ class Findings:
             warn_caller(f"{source}: {told}; mech.notes says where and what to do", category)
         return mechanism
 
-    def tell_remarks(self) -> None:
+    def warn_of_remarks(self) -> None:
         """Warn of all remarks at once."""
         if self._remarks:
-            warn_caller("\n".join(_in_places(*remark) for remark in self._remarks.items()), MechanismWarning)
+            warn_caller("\n".join(_format_remark(*remark) for remark in self._remarks.items()), MechanismWarning)
 
 
 OF_BODIES = {"gravity_compensation": "held up", "fluid": "in a fluid"}
@@ -87,13 +87,13 @@ def _counted(kind: str, count: int) -> str:
 
 def summary(notes: Sequence[Note]) -> str:
     """All notes in one line, with counts."""
-    holding, acting = (_all_counted([note for note in notes if note.constrains is held]) for held in (True, False))
+    holding, acting = (_merge_counts([note for note in notes if note.constrains is held]) for held in (True, False))
     parts = [f"not read, so that what it holds together comes apart: {holding}"] if holding else []
     parts += [f"not acting: {acting}"] if acting else []
     return "; ".join(parts)
 
 
-def _all_counted(notes: Sequence[Note]) -> str:
+def _merge_counts(notes: Sequence[Note]) -> str:
     """Text such as "8 joints with damping, 2 plugins", merging notes of one name."""
     where: dict[str, tuple[str, ...]] = {}
     for note in notes:
@@ -101,7 +101,7 @@ def _all_counted(notes: Sequence[Note]) -> str:
     return ", ".join(Note(feature, locations, "").counted for feature, locations in where.items())
 
 
-def _in_places(message: str, locations: list[str]) -> str:
+def _format_remark(message: str, locations: list[str]) -> str:
     more = f" (and {len(locations) - 1} more: {', '.join(locations[1:])})" if len(locations) > 1 else ""
     return f"{locations[0]} {message}{more}"
 

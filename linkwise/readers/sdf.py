@@ -147,13 +147,13 @@ class Frames:
         self._model = HERE if pose is None else _written(pose)
         parts = (element for tag in ("link", "joint", drake.JOINT, "frame") for element in model.all(tag))
         self._elements = {element.text("name"): element for element in parts}
-        self._found: dict[str, Pose] = {}
+        self._poses: dict[str, Pose] = {}
 
     def pose(self, name: str) -> Pose:
         """In the world."""
-        return composed(self._model, self.in_model(name))
+        return composed(self._model, self.model_pose(name))
 
-    def in_model(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
+    def model_pose(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
         """In the model's frame."""
         if name == MODEL:
             return HERE
@@ -163,11 +163,13 @@ class Frames:
         element = self._elements[name]
         if name in asked:
             raise element.error(f"{element.label}: its pose is relative to itself, by {' -> '.join((*asked, name))}")
-        if name not in self._found:
-            self._found[name] = composed(self.in_model(self._around(element), (*asked, name)), _own(element))
-        return self._found[name]
+        if name not in self._poses:
+            self._poses[name] = composed(
+                self.model_pose(self._base_frame(element), (*asked, name)), _element_pose(element)
+            )
+        return self._poses[name]
 
-    def _around(self, element: Element) -> str:
+    def _base_frame(self, element: Element) -> str:
         """The frame that an element's pose is written in."""
         pose = element.first("pose")
         said = pose.attributes.get("relative_to", "") if pose is not None else ""
@@ -184,7 +186,7 @@ class Frames:
         return name
 
 
-def _own(element: Element) -> Pose:
+def _element_pose(element: Element) -> Pose:
     pose = element.first("pose")
     return HERE if pose is None else _written(pose)
 
@@ -281,8 +283,8 @@ class _Assembly:
         vector = np.array((0.0, 0.0, 1.0) if xyz is None else xyz.content_numbers(3))
         said = xyz.attributes.get("expressed_in", "") if xyz is not None else ""
         if said:
-            there = self._frames.in_model(self._frames.checked(joint, said))[0]
-            vector = self._frames.in_model(joint.text("name"))[0].T @ there @ vector
+            there = self._frames.model_pose(self._frames.checked(joint, said))[0]
+            vector = self._frames.model_pose(joint.text("name"))[0].T @ there @ vector
         return tuple(vector.tolist())
 
     def _numbers(self, joint: Element, kind: Joint) -> dict[str, Any]:
@@ -337,7 +339,7 @@ def _looks(link: Element, folder: Path | None) -> Iterator[Look]:
             diffuse = next((colour for material in element.all("material") for colour in material.all("diffuse")), None)
             colour = None if diffuse is None else (*diffuse.content_numbers(3, 4), 1.0)[:4]
             name = element.attributes.get("name", tag)
-            at = placed(*_own(element))
+            at = placed(*_element_pose(element))
             if shown and (tag == "visual" or shown["kind"] == MESH):  # simple ones are shapes of the mechanism
                 yield Look(name, link.text("name"), pose=at, colour=colour, collision=tag == "collision", **shown)
 
@@ -380,7 +382,7 @@ def _shapes(link: Element, taken: set[str]) -> Iterator[Shape]:
         name = collision.attributes.get("name", "").strip() or f"{link.text('name')}_collision"
         name = unused_name(f"{link.text('name')}_{name}" if name in taken else name, taken)
         touches = True
-        yield Shape(name, link.text("name"), inner.tag, size, _own(collision), _friction(collision))
+        yield Shape(name, link.text("name"), inner.tag, size, _element_pose(collision), _friction(collision))
     if touches:
         omit(link, WITHOUT_GROUND, NO_GROUND)
 

@@ -39,7 +39,7 @@ def load_srdf(mech: Mechanism, path_or_text: str | os.PathLike[str], strict: boo
         raise root.error(f"an SRDF file starts with <robot>, not <{root.tag}>")
     reader = _Reader(mech, root, strict)
     mech = mech.metadata.with_groups(reader.groups()).metadata.with_postures(reader.postures())
-    root.findings.tell_remarks()
+    root.findings.warn_of_remarks()
     return mech
 
 

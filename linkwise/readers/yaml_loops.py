@@ -50,7 +50,7 @@ class Companion:
     def close(self, mech: Mechanism) -> Mechanism:
         """The mechanism with the loops and joint changes of the file."""
         try:
-            return self._with_hinges(mech) if "closures" in self.table else self._with_pairs(mech)
+            return self._add_hinges(mech) if "closures" in self.table else self._add_pairs(mech)
         except MechanismError as error:
             raise MechanismError(f"{self.source}: {error}") from None
 
@@ -61,7 +61,7 @@ class Companion:
             raise MechanismError(f"{self.source}: {key} is a list of names, not {names!r}")
         return names
 
-    def _with_pairs(self, mech: Mechanism) -> Mechanism:
+    def _add_pairs(self, mech: Mechanism) -> Mechanism:
         names, types = self.names("joint_name"), self.names("joint_type")
         if len(names) != len(types):
             raise MechanismError(f"joint_name has {len(names)} joints, joint_type {len(types)}: give a type for each")
@@ -78,7 +78,7 @@ class Companion:
         mech = mech.with_loops(*loops)
         return mech.metadata.with_actuated(*motors) if motors else mech
 
-    def _with_hinges(self, mech: Mechanism) -> Mechanism:
+    def _add_hinges(self, mech: Mechanism) -> Mechanism:
         hinges, loops, names = self.table["closures"], [], {loop.name for loop in mech.loops}
         if not isinstance(hinges, list) or not hinges:
             raise MechanismError(f"closures is a list of hinges with {', '.join(_HINGE)}, not {hinges!r}")

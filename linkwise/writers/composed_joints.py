@@ -19,7 +19,7 @@ from linkwise.mechanism.annotation import Coordinates
 from linkwise.writers.report import Report
 
 
-def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report) -> Mechanism:
+def compose_joints(mech: Mechanism, has: Callable[[Joint], bool], report: Report) -> Mechanism:
     """The mechanism with joints alone that a format ``has``; what cannot be composed of such is refused."""
     if all(has(body.kind) for body in mech.bodies):
         return mech

@@ -16,7 +16,7 @@ from linkwise.mechanism.elements import RECORDS, name_of
 from linkwise.mechanism.looks import MESH
 from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.welding import composed
-from linkwise.writers.composed_joints import with_joints_of
+from linkwise.writers.composed_joints import compose_joints
 from linkwise.writers.looks import mesh_path, pose_of, scale_of
 from linkwise.writers.loops import refuse_functions, toml_of
 from linkwise.writers.report import Report, listed
@@ -30,7 +30,7 @@ FORMAT = "urdf"
 
 def written(mech: Mechanism, report: Report) -> str:
     """The mechanism as URDF text: its ground is the root link "ground", frames are links without mass."""
-    mech = with_joints_of(mech, _has, report)
+    mech = compose_joints(mech, _has, report)
     root = element(None, "robot", name=mech.name)
     if tuple(mech.gravity.tolist()) != STANDARD_GRAVITY:
         element(root, "gravity", xyz=mech.gravity)

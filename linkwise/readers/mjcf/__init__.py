@@ -28,7 +28,7 @@ from linkwise.mechanism.annotation import USUAL_TIMESTEP
 from linkwise.readers.mjcf import omissions
 from linkwise.readers.mjcf.compiler import Compiled, compile_document, compile_given
 from linkwise.readers.mjcf.constraints import Equalities
-from linkwise.readers.mjcf.contacts import with_contacts
+from linkwise.readers.mjcf.contacts import add_contacts
 from linkwise.readers.mjcf.forces import Driven, Forces, fluid_forces, gravity_compensation, note_effort_ranges
 from linkwise.readers.mjcf.geometry import looks_of
 from linkwise.readers.mjcf.tree import Assembly, BodyJoint, Tree
@@ -98,7 +98,7 @@ def _mechanism(compiled: Compiled, floating_base: bool, gravity: Any, name: str 
         mechanism = mechanism.with_acting(
             actuators=[actuator.record.name for actuator in read if actuator.record and actuator.acts]
         )
-    mechanism = with_contacts(mechanism, tree)
+    mechanism = add_contacts(mechanism, tree)
     return mechanism.with_locked(ties.held) if ties.held else mechanism
 
 

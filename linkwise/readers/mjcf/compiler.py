@@ -168,7 +168,7 @@ def compile_document(root: Element, folder: Path | None, floats: bool) -> Compil
     documents = documents_of(root, folder)
     models = {name: text.encode() for name, text in documents.models.items()}
     with _quiet(mujoco):
-        spec = _of_mujoco(documents, lambda: mujoco.MjSpec.from_string(documents.text, include=models))
+        spec = _call_mujoco(documents, lambda: mujoco.MjSpec.from_string(documents.text, include=models))
         assets = _Assets(mujoco, spec, documents, floats)
         spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # of muscles: found by simulation
         assets.replace()
@@ -293,7 +293,7 @@ def _key_in(spec: Any, said: str) -> int | None:
     return next(iter((*named, *by_number)), 0 if len(spec.keys) else None)
 
 
-def _of_mujoco(documents: Documents, action: Any) -> Any:
+def _call_mujoco(documents: Documents, action: Any) -> Any:
     try:
         return action()
     except (ValueError, RuntimeError, TypeError, MemoryError) as error:

@@ -23,7 +23,7 @@ from linkwise.readers.protocol import Element, omit
 _FRICTIONLESS = 1  # condim
 
 
-def with_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
+def add_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
     """The mechanism with shapes and contacts of its geoms; ignored ones are noted."""
     compiled, model = tree.compiled, tree.compiled.model
     if compiled.disables("constraint", "contact"):
@@ -46,7 +46,7 @@ def with_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
         first, other = by_index.get(a), by_index.get(b)
         acts = first is not None and other is not None and contacts.add(first, other, pair)
         note_pair(compiled, pair, acts)
-    world = list(meeting.with_the_world(geoms))
+    world = list(meeting.world_meetings(geoms))
     for moving, fixed in world:
         contacts.add(moving, fixed)
     note_geoms(mechanism, compiled, geoms, world, meeting)
@@ -140,14 +140,14 @@ def note_geoms(
     met: dict[int, bool] = {}  # whether a geom that meets something touches any of it
     passing: list[tuple[Geom, Geom]] = []
     for moving, fixed in world:
-        touch = _touch(mechanism, moving, fixed)
+        touch = _can_touch(mechanism, moving, fixed)
         for geom in (moving, fixed):
             met[id(geom)] = met.get(id(geom), False) or touch
         if moving.shape is not None and fixed.shape is not None and not touch:
             passing.append((moving, fixed))
     # Those of which both touch something, but not each other: for others it is told of the one that touches nothing.
     through = {id(a): b.kind for a, b in reversed(passing) if met[id(a)] and met[id(b)]}
-    between = {id(geom): (feature, advice) for geom, feature, advice in _between_links(mechanism, geoms, meeting)}
+    between = {id(geom): (feature, advice) for geom, feature, advice in _link_contacts(mechanism, geoms, meeting)}
     for geom in geoms:
         if geom.shape is None and (id(geom) in met or id(geom) in between):
             omit(geom.element, f"{geom.kind} with contact", _NO_SHAPE)
@@ -214,18 +214,18 @@ def _is_anisotropic(friction: Any) -> bool:
 # -- between moving links -------------------------------------------------------------------------------
 
 
-def _between_links(mechanism: Mechanism, geoms: list[Geom], meeting: Meeting) -> Iterator[tuple[Geom, str, str]]:
+def _link_contacts(mechanism: Mechanism, geoms: list[Geom], meeting: Meeting) -> Iterator[tuple[Geom, str, str]]:
     """Geoms that meet those of other moving links, with the note for each."""
     for geoms_of_kind, met in meeting.each_other(geoms):
         for geom in geoms_of_kind:
-            if any(_touch(mechanism, geom, other[0]) for other in met):
+            if any(_can_touch(mechanism, geom, other[0]) for other in met):
                 yield geom, "geom with contact between links", BETWEEN_LINKS
             else:
                 kinds = ", ".join(dict.fromkeys(other[0].kind for other in met))
                 yield geom, f"{geom.kind} with contact between links", _MEETS_ALONE.format(kinds=kinds)
 
 
-def _touch(mechanism: Mechanism, geom: Geom, other: Geom) -> bool:
+def _can_touch(mechanism: Mechanism, geom: Geom, other: Geom) -> bool:
     """Whether a contact force between the two is available."""
     a: Shape | None = geom.shape
     b: Shape | None = other.shape

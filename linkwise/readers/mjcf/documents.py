@@ -141,7 +141,7 @@ class _Writer:
 
     def written(self, root: Element, folder: Path | None, opened: tuple[Path, ...]) -> tuple[Element, str]:
         """A document with its includes, and its text; ``opened`` lists the files being included."""
-        root = with_includes(root, folder)
+        root = expand_includes(root, folder)
         _copies(root)
         assets = (texture for asset in root.all("asset") for texture in asset.all("texture"))
         self._documents.textures += [texture for texture in assets if "rgb1" in texture.attributes]
@@ -262,7 +262,7 @@ def _copies(element: Element) -> int:
 # -- files ----------------------------------------------------------------------------------------------
 
 
-def with_includes(root: Element, folder: Path | None) -> Element:
+def expand_includes(root: Element, folder: Path | None) -> Element:
     """The document with the content of included files in the place of every ``<include>``."""
     return _Includes(folder).expanded(root, folder, 0)
 

@@ -363,13 +363,13 @@ def fluid_forces(tree: Tree) -> Iterator[FluidForce]:
         first = int(model.body_geomadr[body])
         geoms = range(first, first + int(model.body_geomnum[body])) if first >= 0 else ()
         around = [geom for geom in geoms if model.geom_fluid[geom, 0] > 0.0]
-        if not around and not any(_in_fluid(compiled, geom) for geom in geoms):
+        if not around and not any(_has_fluid_stand_in(compiled, geom) for geom in geoms):
             axes, moments = rotation_of(model.body_iquat[body]), model.body_inertia[body].tolist()
             placement: dict[str, Any] = {"axes": axes.tolist(), "position": model.body_ipos[body].tolist()}
             yield FluidForce(tree.frame_of[body], "box", box_of_inertia(mass, moments), **placement, **fluid)
         for geom in geoms:
             kind = SHAPES.get(int(model.geom_type[geom]), "")
-            if geom in compiled.meshes and (geom in around or _in_fluid(compiled, geom)):
+            if geom in compiled.meshes and (geom in around or _has_fluid_stand_in(compiled, geom)):
                 mesh = compiled.element("geom", geom)
                 omit(mesh, "mesh in a fluid", "does not act: its half axes are not read")
             elif geom in around and kind:
@@ -385,6 +385,6 @@ def fluid_forces(tree: Tree) -> Iterator[FluidForce]:
                 )
 
 
-def _in_fluid(compiled: Compiled, geom: int) -> bool:
+def _has_fluid_stand_in(compiled: Compiled, geom: int) -> bool:
     """Whether a geom approximated by a sphere has fluid coefficients."""
     return geom in compiled.fluid_stand_ins

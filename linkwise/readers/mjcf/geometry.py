@@ -99,7 +99,7 @@ class Meeting:
     excluded: frozenset[frozenset[int]]
     parents_and_children: bool
 
-    def with_the_world(self, geoms: list[Geom]) -> Iterator[tuple[Geom, Geom]]:
+    def world_meetings(self, geoms: list[Geom]) -> Iterator[tuple[Geom, Geom]]:
         """Moving and fixed geoms that meet."""
         world = [geom for geom in geoms if geom.fixed]
         for geom in geoms:

@@ -53,7 +53,7 @@ class BodyJoint:
     reference: float
 
     @property
-    def at_zero(self) -> Pose:
+    def zero_pose(self) -> Pose:
         """Pose, in the file's frame, of the moved side at coordinate zero."""
         if self.kind.hinge:
             half = -0.5 * self.reference
@@ -123,7 +123,7 @@ class Tree:
             element = self.compiled.element("body", body)
             raise element.error(f"{element.label}: its mass or inertia is too large to compute with")
         inertia, largest = rotation @ moments @ rotation.T, float(np.abs(moments).max())
-        inertia = _without_rounding(0.5 * (inertia + inertia.T), largest)
+        inertia = _remove_rounding(0.5 * (inertia + inertia.T), largest)
         size = np.sqrt(largest / mass) if mass > 0.0 else 0.0
         return RigidMass(mass, tidy(model.body_ipos[body], size), inertia)
 
@@ -164,7 +164,7 @@ class Tree:
         return frames
 
 
-def _without_rounding(matrix: np.ndarray, largest: float) -> np.ndarray:
+def _remove_rounding(matrix: np.ndarray, largest: float) -> np.ndarray:
     """A matrix without rounding: entries that are zero or equal up to rounding are made so, since MuJoCo rotates
     inertia axes against body axes.
     """
@@ -218,7 +218,7 @@ class Assembly:
         for joint, link in zip(joints, links, strict=True):
             part = mass if link == name else NOTHING
             self._builder.link(link, part.mass, part.com, part.inertia)
-            placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.at_zero)
+            placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.zero_pose)
             numbers = numbers_of(joint, tree.compiled, self._rotors.get(joint.name, Rotor()))
             numbers["mimic"] = mimic_joints.get(joint.name)
             self._builder.joint(joint.name, joint.kind, parent, link, placed, **numbers)

@@ -23,7 +23,7 @@ from linkwise.mechanism.contact import contact_defaults
 from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.shapes import can_touch, in_order
 from linkwise.mechanism.welding import composed
-from linkwise.writers.composed_joints import with_joints_of
+from linkwise.writers.composed_joints import compose_joints
 from linkwise.writers.loops import refuse_functions
 from linkwise.writers.mjcf.bodies import FORMAT, HERE, NO_LIMIT, TOUCHES_NOTHING, Bodies, quaternion
 from linkwise.writers.mjcf.fluid import Fluid
@@ -34,7 +34,7 @@ from linkwise.writers.xml import document, element
 
 def written(mech: Mechanism, report: Report) -> str:
     """The mechanism as MJCF text."""
-    mech = with_joints_of(mech, _has, report)
+    mech = compose_joints(mech, _has, report)
     root = element(None, "mujoco", model=mech.name)
     element(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
     fluid = Fluid(mech, report)
@@ -267,7 +267,7 @@ def write_contacts(root: Element, mech: Mechanism, bodies: Bodies, report: Repor
     if not mech.shapes:
         return
     acting = {frozenset(pair.shapes) for pair in mech.contact_pairs}
-    if not _by_masks(mech) <= acting:
+    if not _mask_pairs(mech) <= acting:
         for geom in root.iter("geom"):
             for word, mask in zip(("contype", "conaffinity"), TOUCHES_NOTHING, strict=True):
                 geom.set(word, str(mask))
@@ -310,7 +310,7 @@ def _kept_apart(mech: Mechanism, bodies: Bodies, report: Report) -> list[tuple[s
     return list(groups.values())
 
 
-def _by_masks(mech: Mechanism) -> set[frozenset[str]]:
+def _mask_pairs(mech: Mechanism) -> set[frozenset[str]]:
     """Pairs of moving and fixed shapes that masks let touch."""
     placed = [(shape, shape.placed(mech)[0]) for shape in mech.shapes]
     moving = [shape for shape, body in placed if body >= 0]
