@@ -13,7 +13,7 @@ import numpy as np
 from ..constraints.decomposition import Decomposition, decompose
 from ..constraints.named_coordinates import LimitSlack, NamedCoordinate
 from ..mechanism import MechanismError
-from .manifolds import Family, family
+from .manifolds import Manifold, constraint_manifold
 
 LARGEST_STEP = 0.5  # of a coordinate, from one configuration to the next
 BENT = 0.05  # of a step: how much it may differ from the mean of the motions at both of its ends
@@ -42,9 +42,9 @@ class Segments(NamedTuple):
     q: np.ndarray
 
 
-class Sheet:
+class AssemblyModeGrid:
     """The configurations of an assembly mode at the nodes of a grid.  Inside, the two coordinates are dimensionless as
-    directions of motion are, see ``Family``.
+    directions of motion are, see ``Manifold``.
 
     units   (2,): of the two coordinates
     q       (n, nq): of the nodes that are reached
@@ -55,20 +55,20 @@ class Sheet:
 
     def __init__(
         self,
-        made: Family,
+        manifold: Manifold,
         pair: tuple[NamedCoordinate, NamedCoordinate],
         start: np.ndarray,
         first: np.ndarray,
         second: np.ndarray,
         slack: LimitSlack | None,
     ):
-        self.family, self.slack, self.mech = made, slack, made.mech
-        self.pair = (pair[0].dimensionless(made.units), pair[1].dimensionless(made.units))
-        self.units = np.array([coordinate.unit(made.units) for coordinate in pair])
+        self.manifold, self.slack, self.mech = manifold, slack, manifold.mech
+        self.pair = (pair[0].dimensionless(manifold.units), pair[1].dimensionless(manifold.units))
+        self.units = np.array([coordinate.unit(manifold.units) for coordinate in pair])
         self.lines = (first / self.units[0], second / self.units[1])
-        self.whole = family(made.mech, start, ())
-        self.pinned = replace(made, held=(*made.held, *self.pair), rank=made.rank + 2)
-        self.held = made.values(start)
+        self.unlocked = constraint_manifold(manifold.mech, start, ())
+        self.pinned = replace(manifold, held=(*manifold.held, *self.pair), rank=manifold.rank + 2)
+        self.held = manifold.values(start)
         self.number = np.full((len(first), len(second)), -1)
         self._tried: dict[tuple[int, int, int], float] = {}  # number of a node, axis, sense -> smallest step
         self._begin(start)
@@ -187,12 +187,12 @@ class Sheet:
         motion = self._motion(here, change)
         size = np.abs(motion).max(axis=-1)
         ok = size <= LARGEST_STEP
-        there[ok], ok[ok] = self.pinned.corrected(self.family.moved(q[ok], motion[ok]), self._targets(values[ok]))
-        way, jacobian = self.family.difference(q[ok], there[ok]), self.pinned.jacobian(there[ok])
+        there[ok], ok[ok] = self.pinned.corrected(self.manifold.moved(q[ok], motion[ok]), self._targets(values[ok]))
+        way, jacobian = self.manifold.difference(q[ok], there[ok]), self.pinned.jacobian(there[ok])
         mean = 0.5 * (motion[ok] + self._motion(decompose(jacobian, rank=self.pinned.rank), change[ok]))
         longest, bend = (np.abs(x).max(axis=-1) for x in (way, way - mean))
         keeps_side = self._same_signs(here.u[ok], here.v[ok], jacobian, q[ok], there[ok])
-        ok[ok] = keeps_side & (bend <= BENT * longest + max(ROUNDED, self.family.sizes.noise))
+        ok[ok] = keeps_side & (bend <= BENT * longest + max(ROUNDED, self.manifold.sizes.noise))
         return there, ok if self.slack is None else ok & (self.slack(there) >= 0.0).all(axis=-1), size
 
     def _same_signs(
@@ -205,16 +205,16 @@ class Sheet:
         dependent and their own changes its sign: there the coordinates go on.  Beside such a position the motions that
         the loops allow turn quickly, which is resolved by shorter steps.
         """
-        here, behind, rank = self.whole.decomposed(q), self.whole.decomposed(there), self.whole.rank
+        here, behind, rank = self.unlocked.decomposed(q), self.unlocked.decomposed(there), self.unlocked.rank
         overlap = np.swapaxes(here.v[..., rank:], -1, -2) @ behind.v[..., rank:]
         is_alike = np.linalg.svd(overlap, compute_uv=False).min(axis=-1, initial=1.0) >= ALIKE
         of_all = _sign_changes(u, v, jacobian, self.pinned.rank)
-        return is_alike & (of_all == _sign_changes(here.u, here.v, self.whole.jacobian(there), rank))
+        return is_alike & (of_all == _sign_changes(here.u, here.v, self.unlocked.jacobian(there), rank))
 
     def _motion(self, pinned: Decomposition, change: np.ndarray) -> np.ndarray:
         """(n, nv): by which the two coordinates change so (n, 2), to first order, where the constraints are
         decomposed."""
-        count = self.mech.n_constraints + len(self.family.held)
+        count = self.mech.n_constraints + len(self.manifold.held)
         wanted = np.concatenate([np.zeros((len(change), count)), change], axis=-1)
         motion = np.zeros((len(change), self.mech.nv))
         motion[:, self.pinned.columns] = pinned.solve(wanted)
@@ -228,15 +228,15 @@ class Sheet:
         """A function (..., nq) -> (..., dof, nv): rates of the two grid coordinates and of enough locked coordinates
         to determine all motions.
         """
-        joints = np.eye(self.mech.nv)[~self.family.free]
+        joints = np.eye(self.mech.nv)[~self.manifold.free]
 
         def rows(q: np.ndarray) -> np.ndarray:
-            named = [measure.rows(q)[..., None, :] for measure in (*self.pair, *self.family.held)]
+            named = [measure.rows(q)[..., None, :] for measure in (*self.pair, *self.manifold.held)]
             return np.concatenate([*named, np.broadcast_to(joints, (*q.shape[:-1], *joints.shape))], axis=-2)
 
-        left, kept = rows(start) @ self.whole.basis(start), [0, 1]
-        while len(kept) < self.whole.dof:
-            others = left @ (np.eye(self.whole.dof) - np.linalg.pinv(left[kept]) @ left[kept])
+        left, kept = rows(start) @ self.unlocked.basis(start), [0, 1]
+        while len(kept) < self.unlocked.dof:
+            others = left @ (np.eye(self.unlocked.dof) - np.linalg.pinv(left[kept]) @ left[kept])
             kept.append(int(np.argmax(np.linalg.norm(others, axis=-1))))
         return lambda q: rows(q)[..., kept, :]
 
@@ -258,9 +258,9 @@ class Sheet:
 
     def oriented(self, q: np.ndarray) -> np.ndarray:
         """(..., nv, dof): a null-space basis of the loops, oriented by the two grid coordinates and the locked ones,
-        which determine all motions inside the sheet.
+        which determine all motions inside the grid.
         """
-        bases = self.whole.basis(q)
+        bases = self.unlocked.basis(q)
         bases[..., 0] *= np.where(np.linalg.det(self._still(q) @ bases) < 0.0, -1.0, 1.0)[..., None]
         return bases
 
@@ -286,7 +286,7 @@ class Sheet:
         start, goal = self.node_coordinates(self.node[low]), self.node_coordinates(self.node[high])
         met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.arange(len(low)), np.zeros(len(low)), self.q[low])]
         there, done = self._advance(self.q[low], start, goal, CAREFUL, met)
-        apart = np.abs(self.family.shortest(there, self.q[high])).max(axis=-1, initial=0.0)
+        apart = np.abs(self.manifold.shortest(there, self.q[high])).max(axis=-1, initial=0.0)
         edge, share, q = (np.concatenate(part) for part in zip(*met, strict=True))
         order = np.lexsort((share, edge))
         order = order[((done >= 1.0) & (apart < SAME))[edge[order]]]
@@ -301,7 +301,7 @@ class Sheet:
         """A function of edge numbers (k,) and fractions (k,) that returns configurations on the edges; NaN where the
         loops do not close.
         """
-        way = self.family.shortest(segments.q[:, 0], segments.q[:, 1])
+        way = self.manifold.shortest(segments.q[:, 0], segments.q[:, 1])
         axis, *lower = np.array(edges, dtype=int).reshape(-1, 3)[segments.edge].T
         lower_node = np.stack(lower, axis=-1)
         start, goal = self.node_coordinates(lower_node), self.node_coordinates(lower_node + np.eye(2, dtype=int)[axis])
@@ -309,7 +309,7 @@ class Sheet:
 
         def at(share: np.ndarray, which: np.ndarray) -> np.ndarray:
             part = (share - from_share[which]) / length[which]
-            guess = self.family.moved(segments.q[which, 0], way[which], part)
+            guess = self.manifold.moved(segments.q[which, 0], way[which], part)
             targets = self._targets(start[which] + share[:, None] * (goal - start)[which])
             q, closed = self.pinned.corrected(guess, targets)
             return np.where(closed[:, None], q, np.nan)
@@ -342,7 +342,7 @@ class Sheet:
     def _turning_back(self, sources: np.ndarray, axis: int, sense: int) -> np.ndarray:
         """(n, nq): where a coordinate, driven from nodes while the other stands still, cannot go on."""
         moving, still = self.pair[axis], self.pair[1 - axis]
-        line = replace(self.family, held=(*self.family.held, still), rank=self.family.rank + 1)
+        line = replace(self.manifold, held=(*self.manifold.held, still), rank=self.manifold.rank + 1)
         goal = self.node_coordinates(self.node[sources] + sense * np.eye(2, dtype=int)[axis])
         start, _ = self._advance(self.q[sources], self.node_coordinates(self.node[sources]), goal, CAREFUL)
         values = line.values(start)

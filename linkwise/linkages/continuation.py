@@ -12,9 +12,9 @@ import numpy as np
 
 from ..constraints.named_coordinates import LimitSlack, NamedCoordinate
 from ..mechanism import Mechanism, MechanismError
-from .manifolds import TURN, Family
+from .manifolds import TURN, Manifold
 
-LARGEST_STEP = 0.05  # along the curve; like all lengths here in the units of the mechanism, see ``Family``
+LARGEST_STEP = 0.05  # along the curve; like all lengths here in the units of the mechanism, see ``Manifold``
 SMALLEST_STEP = 1e-10
 STRAIGHT = np.cos(0.15)  # between tangents of neighbours: beyond, the step may have reached another branch
 LONGEST = 60.0  # of the curve, to either side
@@ -56,7 +56,7 @@ class MotionPath:
     is_closed: bool
     causes: tuple[str, str]
     joints: tuple[str, str]
-    family: Family = field(repr=False)
+    family: Manifold = field(repr=False)
     values: np.ndarray = field(repr=False)  # of the held coordinates
 
     @property
@@ -111,38 +111,33 @@ def root(function: Callable[[float], float], length: float, ends: tuple[float, f
     return float(brentq(pinned, 0.0, length, xtol=ROOT, rtol=4.0 * np.finfo(float).eps))
 
 
-def motion_path(made: Family, q: np.ndarray, limits: bool, toward: np.ndarray | None = None) -> MotionPath:
+def motion_path(manifold: Manifold, q: np.ndarray, limits: bool, toward: np.ndarray | None = None) -> MotionPath:
     """The curve of a one-dimensional constraint manifold through q, in both directions or once around; ``toward``
     (nv,) selects the first direction.
     """
-    made = dataclasses.replace(made, limited=limits)
-    mech, values = made.mech, made.values(q)
-    parts = made.decomposed(q)
-    if parts.rank < made.rank:
+    manifold = dataclasses.replace(manifold, limited=limits)
+    mech, values = manifold.mech, manifold.values(q)
+    parts = manifold.decomposed(q)
+    if parts.rank < manifold.rank:
         raise MechanismError(
-            f"mechanism {mech.name!r} is in a singular position at q, where {len(made.columns) - parts.rank} motions "
-            "are possible: branches of its motion meet there.  Start a little way along the one that is meant: move "
+            f"mechanism {mech.name!r} is in a singular position at q, where {len(manifold.columns) - parts.rank} "
+            "motions are possible: branches of its motion meet there.  Start a little way along the one that is meant: move "
             "joints by about 0.1 rad, or a tenth of its size, in its direction and close the loops, "
             "q=constraints.assemble(mech, guess)"
         )
-    tangent = made.basis(q)[:, 0]
+    tangent = manifold.basis(q)[:, 0]
     if toward is not None and tangent @ toward < 0.0:
         tangent = -tangent
     slack = LimitSlack(mech) if limits else None
     require_within(mech, slack, q)
-    forward = _ArcLength(made, q, tangent, values, slack)
+    forward = _ArcLength(manifold, q, tangent, values, slack)
     if forward.cause == COMES_BACK:
-        there = forward
-        causes, joints = (COMES_BACK, COMES_BACK), ("", "")
-        rows, tangents, arc = there.q, there.tangents, there.arc
-    else:
-        back = _ArcLength(made, q, -tangent, values, slack)
-        rows = [*back.q[:0:-1], *forward.q]
-        tangents = [*(-way for way in back.tangents[:0:-1]), *forward.tangents]
-        arc = [*(-x for x in back.arc[:0:-1]), *forward.arc]
-        causes, joints = (back.cause, forward.cause), (back.joint, forward.joint)
-    closed = forward.cause == COMES_BACK
-    return MotionPath(np.array(rows), np.array(tangents), np.array(arc), closed, causes, joints, made, values)
+        rows, tangents, arc = (np.array(x) for x in (forward.q, forward.tangents, forward.arc))
+        return MotionPath(rows, tangents, arc, True, (COMES_BACK, COMES_BACK), ("", ""), manifold, values)
+    back = _ArcLength(manifold, q, -tangent, values, slack)
+    rows, arc, causes, joints = join(back, forward)
+    tangents = np.array([*(-x for x in back.tangents[:0:-1]), *forward.tangents])
+    return MotionPath(rows, tangents, arc, False, causes, joints, manifold, values)
 
 
 def require_within(mech: Mechanism, slack: LimitSlack | None, q: np.ndarray) -> None:
@@ -159,8 +154,8 @@ class Continuation:
     cause, joint   why the curve ends, and the joints whose limits end it
     """
 
-    def __init__(self, made: Family, q: np.ndarray, slack: LimitSlack | None) -> None:
-        self.made, self.slack = made, slack
+    def __init__(self, manifold: Manifold, q: np.ndarray, slack: LimitSlack | None) -> None:
+        self.manifold, self.slack = manifold, slack
         self.q, self.arc, self.cause, self.joint = [q], [0.0], "", ""
 
     def _add(self, q: np.ndarray, step: float) -> None:
@@ -169,7 +164,7 @@ class Continuation:
 
     def _length_within(
         self,
-        made: Family,
+        manifold: Manifold,
         tangent: np.ndarray,
         step: float,
         values: np.ndarray,
@@ -178,18 +173,29 @@ class Continuation:
         """The length of a step, at most ``step``, after which the first distance to a limit, ``room(q)``, vanishes."""
 
         def least(x: float) -> float:
-            return float(room(made.step_along(self.q[-1], tangent, x, values)[0]).min())
+            return float(room(manifold.step_along(self.q[-1], tangent, x, values)[0]).min())
 
         return root(least, step, (least(0.0), least(step))) if least(0.0) > 0.0 else 0.0
+
+
+def join(back: Continuation, forward: Continuation) -> tuple[np.ndarray, np.ndarray, tuple[str, str], tuple[str, str]]:
+    """q, arc, causes and joints of a path from the end of ``back`` through their common start to that of ``forward``."""
+    arc = np.array([*(-x for x in back.arc[:0:-1]), *forward.arc])
+    return np.array([*back.q[:0:-1], *forward.q]), arc, (back.cause, forward.cause), (back.joint, forward.joint)
 
 
 class _ArcLength(Continuation):
     """From q along a one-dimensional manifold, until the curve comes back, meets a limit, or has become too long."""
 
     def __init__(
-        self, made: Family, q: np.ndarray, tangent: np.ndarray, values: np.ndarray, slack: LimitSlack | None
+        self,
+        manifold: Manifold,
+        q: np.ndarray,
+        tangent: np.ndarray,
+        values: np.ndarray,
+        slack: LimitSlack | None,
     ) -> None:
-        super().__init__(made, q, slack)
+        super().__init__(manifold, q, slack)
         self.values, self.tangents = values, [tangent]
         step = 0.2 * LARGEST_STEP
         while not self.cause:
@@ -202,19 +208,19 @@ class _ArcLength(Continuation):
 
     def _step(self, step: float) -> bool:
         """Add the next configuration, if it is certainly on the same branch."""
-        made, q, tangent = self.made, self.q[-1], self.tangents[-1]
-        there, converged = made.step_along(q, tangent, step, self.values)
+        manifold, q, tangent = self.manifold, self.q[-1], self.tangents[-1]
+        there, converged = manifold.step_along(q, tangent, step, self.values)
         if not converged:
             return False
-        ahead = made.nearest_motion(there, tangent)
+        ahead = manifold.nearest_motion(there, tangent)
         if ahead @ tangent < STRAIGHT:
             return False
         if self.slack is not None and np.any(self.slack(there) < 0.0):
             self._stop_at_limit(self.slack, step)
         elif self._passes_start(there, ahead, step):
             gap, start = self._gap_to_start(q), self.q[0]
-            turns = np.where(made.periodic, made.difference(start, q) + gap, 0.0)
-            self._add(made.moved(start, turns), self._distance_to_start())
+            turns = np.where(manifold.periodic, manifold.difference(start, q) + gap, 0.0)
+            self._add(manifold.moved(start, turns), self._distance_to_start())
             self.tangents.append(self.tangents[0])
             self.cause = COMES_BACK
         else:
@@ -224,14 +230,14 @@ class _ArcLength(Continuation):
 
     def _gap_to_start(self, q: np.ndarray) -> np.ndarray:
         """(nv,): from q to where the walk began, whole turns left out."""
-        return -self.made.shortest(self.q[0], q)
+        return -self.manifold.shortest(self.q[0], q)
 
     def _distance_to_start(self, iterations: int = 10) -> float:
         """Distance along the tangent from the last configuration to the start of a closed curve."""
         q, tangent, first = self.q[-1], self.tangents[-1], self.tangents[0]
         distance = float(self._gap_to_start(q) @ tangent)
         for _ in range(iterations):
-            left = float(self._gap_to_start(self.made.step_along(q, tangent, distance, self.values)[0]) @ first)
+            left = float(self._gap_to_start(self.manifold.step_along(q, tangent, distance, self.values)[0]) @ first)
             distance += left
             if abs(left) <= ROOT:
                 break
@@ -247,12 +253,12 @@ class _ArcLength(Continuation):
     def _stop_at_limit(self, slack: LimitSlack, step: float) -> None:
         """Append the configuration in which the first joint reaches its limit."""
         q, tangent = self.q[-1], self.tangents[-1]
-        distance = self._length_within(self.made, tangent, step, self.values, slack)
-        there, _ = self.made.step_along(q, tangent, distance, self.values)
+        distance = self._length_within(self.manifold, tangent, step, self.values, slack)
+        there, _ = self.manifold.step_along(q, tangent, distance, self.values)
         self.cause, self.joint = LIMIT, slack.names[int(np.argmin(slack(there)))]
         if distance > 0.0:
             self._add(there, distance)
-            self.tangents.append(self.made.nearest_motion(there, tangent))
+            self.tangents.append(self.manifold.nearest_motion(there, tangent))
 
 
 class Maximization(Continuation):
@@ -262,14 +268,14 @@ class Maximization(Continuation):
 
     def __init__(
         self,
-        made: Family,
+        manifold: Manifold,
         measured: NamedCoordinate,
         q: np.ndarray,
         sense: float,
         slack: LimitSlack | None,
         turns: bool,
     ):
-        super().__init__(made, q, slack)
+        super().__init__(manifold, q, slack)
         self.measured, self.sense = measured, sense
         self.active: list[int] = []  # sides of limits along which it leads
         self.pushing: list[int] = []  # those of them that hold it back
@@ -302,17 +308,19 @@ class Maximization(Continuation):
     # Where it is ---------------------------------------------------------------------------------------------------
 
     @property
-    def _family(self) -> Family:
+    def _family(self) -> Manifold:
         """Configurations with the limits that are met held where they are."""
         if not self.active or self.slack is None:
-            return self.made
+            return self.manifold
         limits = [self.slack.coordinate(side) for side in self.active]
-        limited = dataclasses.replace(self.made, held=(*self.made.held, *limits), rank=len(self.made.columns))
+        limited = dataclasses.replace(
+            self.manifold, held=(*self.manifold.held, *limits), rank=len(self.manifold.columns)
+        )
         return dataclasses.replace(limited, rank=int(limited.decomposed(self.q[-1]).rank))
 
     @cached_property
     def _held(self) -> np.ndarray:
-        return self.made.values(self.q[0])
+        return self.manifold.values(self.q[0])
 
     @property
     def _values(self) -> np.ndarray:
@@ -332,7 +340,7 @@ class Maximization(Continuation):
         reactions of the limits that push and never pull.  Those along which it leads are ``active`` from now on."""
         from scipy.optimize import nnls  # here: importing it takes longer than everything else together
 
-        basis = self.made.basis(q)
+        basis = self.manifold.basis(q)
         uphill = basis.T @ (self.sense * self.measured.rows(q))
         self.active, self.pushing = [], []
         if self.slack is None:
@@ -352,16 +360,16 @@ class Maximization(Continuation):
         """One uphill step, or a shorter one to a limit; False if the coordinate does not increase as its slope
         predicts.
         """
-        made, q, values = self._family, self.q[-1], self._values
+        manifold, q, values = self._family, self.q[-1], self._values
         size = float(np.linalg.norm(slope))
-        there, converged = made.step_along(q, slope / size, step, values)
+        there, converged = manifold.step_along(q, slope / size, step, values)
         if not converged or self._height(there) < self._height(q) + UPHILL * step * size:
             return False
         if self.slack is not None and np.any(self._other_slack(there) < 0.0):
-            step = self._length_within(made, slope / size, step, values, self._other_slack)
+            step = self._length_within(manifold, slope / size, step, values, self._other_slack)
             if step == 0.0:
                 return False
-            there, _ = made.step_along(q, slope / size, step, values)
+            there, _ = manifold.step_along(q, slope / size, step, values)
         self._add(there, step)
         return True
 
@@ -378,15 +386,15 @@ class Maximization(Continuation):
         """Move to a nearby stationary point and stop if it is a maximum; otherwise leave limits and saddles that do
         not block.
         """
-        made, q, values = self._family, self.q[-1], self._values
-        basis = made.basis(q)
+        manifold, q, values = self._family, self.q[-1], self._values
+        basis = manifold.basis(q)
 
         def there(y: np.ndarray) -> np.ndarray:
-            return made.corrected(made.moved(q, basis @ y), values)[0]
+            return manifold.corrected(manifold.moved(q, basis @ y), values)[0]
 
         def slopes(y: np.ndarray) -> np.ndarray:
             state = there(y)
-            near = made.basis(state)
+            near = manifold.basis(state)
             left, _, right = np.linalg.svd(near.T @ basis)  # turned like the basis at q
             return (near @ left @ right).T @ (self.sense * self.measured.rows(state))
 
@@ -394,7 +402,7 @@ class Maximization(Continuation):
             changes = [slopes(y + unit) - slopes(y - unit) for unit in PROBE * np.eye(len(y))]
             return np.reshape(changes, (len(y), len(y))) / (2.0 * PROBE)
 
-        y = np.zeros(made.dof)
+        y = np.zeros(manifold.dof)
         for _ in range(SUMMIT_STEPS):
             rise = slopes(y)
             if np.abs(rise).max(initial=0.0) <= 1e-4 * LEVEL * self.steepest or np.abs(y).max() > NEAR:

@@ -17,7 +17,7 @@ from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batc
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean
 from ..mechanism.model import GROUND
-from .manifolds import describe_hold, family
+from .manifolds import constraint_manifold, describe_hold
 
 STILL = 1e-9  # of the fastest rotation, lengths in units of the mechanism: what is slower does not rotate
 
@@ -93,14 +93,14 @@ def _motion(mech: Mechanism, q: Float64Array, hold: Sequence[str]) -> Float64Arr
     """(..., nv): the one motion that a mechanism can do."""
     if not q.size:
         return np.zeros((*q.shape[:-1], mech.nv))
-    made = family(mech, q.reshape(-1, mech.nq)[0], hold)
-    if made.dof != 1:
+    manifold = constraint_manifold(mech, q.reshape(-1, mech.nq)[0], hold)
+    if manifold.dof != 1:
         raise MechanismError(
-            f"mechanism {mech.name!r} has {made.dof} degrees of freedom{describe_hold(hold)}, and poles depend "
+            f"mechanism {mech.name!r} has {manifold.dof} degrees of freedom{describe_hold(hold)}, and poles depend "
             "on how it moves: "
-            + ("hold joints (hold=...), or give velocities, v={joint: number}" if made.dof else "hold fewer joints")
+            + ("hold joints (hold=...), or give velocities, v={joint: number}" if manifold.dof else "hold fewer joints")
         )
-    return made.units.velocities * made.basis(q)[..., 0]
+    return manifold.units.velocities * manifold.basis(q)[..., 0]
 
 
 def _given_motion(mech: Mechanism, q: Float64Array, v: ByJoint, hold: Sequence[str]) -> Float64Array:

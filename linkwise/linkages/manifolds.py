@@ -32,7 +32,7 @@ from ..mechanism.checks import names_of
 Kind = Literal["constraint", "input", "output"]
 TURN = 2.0 * np.pi
 ROUND_OFF = LOOPS.aim * LOOPS.closed
-FINEST = 1.0 / 8.0  # of the noise of positions: what is below cannot be made smaller
+FINEST = 1.0 / 8.0  # of the noise of positions: what is below cannot be manifold smaller
 ROUNDED = 1e-12  # of the largest singular value: a smaller one is zero up to rounding, and has no sign
 NEWTON_STEPS = 12  # a corrector that needs more did not start near
 CORRECTED = 0.25  # of a step: the largest correction on the same branch
@@ -58,8 +58,8 @@ def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
-    """Configurations with all loops closed and some coordinates held; make one with ``family``.
+class Manifold:
+    """Configurations with all loops closed and some coordinates held; manifold by ``constraint_manifold``.
 
     Directions of motion, equations and held coordinates are dimensionless (``units``), so that what is near, long or
     singular does not depend on the unit of lengths; configurations q are as they are.
@@ -207,7 +207,7 @@ class Family:
         return is_periodic
 
 
-def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
+def constraint_manifold(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Manifold:
     """The constraint manifold through q with the named coordinates locked; naming a joint locks all its coordinates."""
     require_holonomic("a range or workspace", mech)
     hold = names_of(hold)
@@ -217,29 +217,29 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
     )
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, joints, "hold")] = False
-    made = Family(mech, free, held, int(free.sum()))
+    manifold = Manifold(mech, free, held, int(free.sum()))
     rng, near = np.random.default_rng(0), [q]
     for size in TRIALS:
         with contextlib.suppress(AssemblyError):  # it need not close there
-            guess = made.moved(q, size * free * rng.normal(size=mech.nv))
+            guess = manifold.moved(q, size * free * rng.normal(size=mech.nv))
             near.append(assemble(mech, guess, hold=joints, tries=1))
-    made = Family(mech, free, held, max(int(made.decomposed(nearby).rank) for nearby in near))
-    if not made.dof and not hold:
+    manifold = Manifold(mech, free, held, max(int(manifold.decomposed(nearby).rank) for nearby in near))
+    if not manifold.dof and not hold:
         refuse_structure(mech)
-    return made
+    return manifold
 
 
-def require_dof(who: str, made: Family, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:
+def require_dof(who: str, manifold: Manifold, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:
     """Raise if the manifold through q has another dimension than ``dof``."""
-    if made.dof == dof:
+    if manifold.dof == dof:
         return
-    surplus = made.dof - dof
+    surplus = manifold.dof - dof
     advice = f"hold {-surplus} fewer"
     if surplus > 0:
-        advice = f"hold {surplus} more (hold=...){instead}{hint(made.mech, q)}"
+        advice = f"hold {surplus} more (hold=...){instead}{hint(manifold.mech, q)}"
     raise MechanismError(
-        f"{who} needs motions of {dof} degree{'s' * (dof != 1)} of freedom, but mechanism {made.mech.name!r} has "
-        f"{made.dof}{describe_hold(hold)}: {advice}"
+        f"{who} needs motions of {dof} degree{'s' * (dof != 1)} of freedom, but mechanism {manifold.mech.name!r} has "
+        f"{manifold.dof}{describe_hold(hold)}: {advice}"
     )
 
 
@@ -257,7 +257,7 @@ class Measure:
     within rounding are set to zero, as their sign would be noise.
     """
 
-    def __init__(self, kind: Kind, names: Sequence[str], manifold: Family):
+    def __init__(self, kind: Kind, names: Sequence[str], manifold: Manifold):
         noun = f"{kind}s"
         count, self.rows = velocity_map(manifold.mech, names, noun)
         self.kind = kind
@@ -276,7 +276,7 @@ class Measure:
 
 
 def measures(
-    manifold: Family, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()
+    manifold: Manifold, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()
 ) -> list[Measure]:
     """Measures of the inputs and of the outputs, if given. Locked coordinates count as given where fewer are named
     than there are degrees of freedom.

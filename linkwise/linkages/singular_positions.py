@@ -12,7 +12,16 @@ from ..constraints.decomposition import decompose
 from ..constraints.named_coordinates import velocity_map
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
 from .continuation import STUCK, TOO_LONG, MotionPath, motion_path
-from .manifolds import Family, Kind, Measure, closed_start, family, measures, require_dof, same_sense
+from .manifolds import (
+    Kind,
+    Manifold,
+    Measure,
+    closed_start,
+    constraint_manifold,
+    measures,
+    require_dof,
+    same_sense,
+)
 from .workspaces import SingularCurve, workspace
 
 SINGULAR = 1e-6  # smallest singular value of G, relative to the largest: less is zero but for what rounding leaves
@@ -98,10 +107,10 @@ def singular_positions(
     if len(over):
         return workspace(mech, over, bounds, q, inputs, outputs, hold, points, limits).curves
     start = closed_start("singular_positions", mech, q, (inputs, outputs, hold))
-    made = family(mech, start, hold)
-    require_dof("singular_positions", made, start, hold, 1, " or look over two coordinates (over=..., bounds=...)")
+    manifold = constraint_manifold(mech, start, hold)
+    require_dof("singular_positions", manifold, start, hold, 1, " or look over two coordinates (over=..., bounds=...)")
     toward = velocity_map(mech, inputs, "inputs")[1](start)[0] if len(inputs) else None
-    path = motion_path(made, start, limits, toward)
+    path = motion_path(manifold, start, limits, toward)
     positions = tuple(_find_positions(path, inputs, outputs, hold))
     _warn_of_unknown_parts(path)
     return positions
@@ -123,7 +132,7 @@ def _find_positions(
     path: MotionPath, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str]
 ) -> list[SingularPosition]:
     """All singular positions of a motion, in the order in which they are passed."""
-    manifold = family(path.mechanism, path.q[0], ())
+    manifold = constraint_manifold(path.mechanism, path.q[0], ())
     positions = _dependent_loops(path, manifold)
     bases = manifold.basis(path.q)
     senses = np.cumprod([1.0, *same_sense(bases[:-1], bases[1:])])
@@ -133,7 +142,7 @@ def _find_positions(
     return sorted(positions, key=lambda position: position.arc)
 
 
-def _zeros(path: MotionPath, manifold: Family, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
+def _zeros(path: MotionPath, manifold: Manifold, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
     """Singular positions where the measure changes its sign or touches zero."""
 
     def signed(q: np.ndarray, tangent: np.ndarray, i: int) -> float:
@@ -157,7 +166,7 @@ def _zeros(path: MotionPath, manifold: Family, measure: Measure, bases: np.ndarr
     return positions
 
 
-def _motions(manifold: Family, rows: np.ndarray) -> np.ndarray:
+def _motions(manifold: Manifold, rows: np.ndarray) -> np.ndarray:
     """(nv, k), orthonormal: what moves while dimensionless rates, ``rows`` times velocities, are zero, known to be
     something."""
     parts = decompose(rows, SINGULAR)
@@ -197,7 +206,7 @@ def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tup
 # -- loops that depend on each other ------------------------------------------------------------------
 
 
-def _dependent_loops(path: MotionPath, manifold: Family) -> list[SingularPosition]:
+def _dependent_loops(path: MotionPath, manifold: Manifold) -> list[SingularPosition]:
     """Positions where constraints become dependent: minima of their conditioning that reach zero."""
     positions: list[SingularPosition] = []
     if not manifold.rank:
@@ -210,7 +219,7 @@ def _dependent_loops(path: MotionPath, manifold: Family) -> list[SingularPositio
     return positions
 
 
-def _zero_beside(path: MotionPath, manifold: Family, k: int) -> tuple[float, np.ndarray]:
+def _zero_beside(path: MotionPath, manifold: Manifold, k: int) -> tuple[float, np.ndarray]:
     """The distance from the k-th configuration of a path, and the configuration, where constraints become dependent if
     they do.
 

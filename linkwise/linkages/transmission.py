@@ -19,7 +19,7 @@ from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays
 from ..mechanism import Loop, Mechanism, MechanismError
 from ..mechanism.checks import names_of
-from .manifolds import describe_hold, family
+from .manifolds import constraint_manifold, describe_hold
 
 STILL = 1e-12  # of the other rate, lengths in units of the mechanism: what is slower stands still
 TOGETHER = 1e-7  # singular values: two rates of which one follows from the other
@@ -86,7 +86,7 @@ def transmission_angle(
     joint = _joint_of(mech, output)
     pushes = _pushes(mech, q, forces, hold, joint)
     push = _choose_push(mech, pushes, joint, at)
-    linear, angular = _velocity_at(mech, q, joint, push.place, motion)
+    linear, angular = _velocity_at(mech, q, joint, push.point, motion)
     length = units(mech).length
     work = [np.linalg.norm(x, axis=-1) for x in (push.force, linear, push.moment, angular)]
     scale = (work[0] + work[2] / length) * (work[1] + work[3] * length)
@@ -151,24 +151,26 @@ def _rates(
     if not q.size:
         nothing = np.zeros(q.shape[:-1])
         return nothing, nothing, np.zeros((*q.shape[:-1], mech.nv)), nothing > 0.0
-    made = family(mech, q.reshape(-1, mech.nq)[0], hold)
-    rows = np.stack([end.dimensionless(made.units).rows(q) for end in ends], axis=-2)
-    basis = made.basis(q)
+    manifold = constraint_manifold(mech, q.reshape(-1, mech.nq)[0], hold)
+    rows = np.stack([end.dimensionless(manifold.units).rows(q) for end in ends], axis=-2)
+    basis = manifold.basis(q)
     u, s, turned = np.linalg.svd(rows @ basis)
-    if not made.dof or (made.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
-        freely = "independently of each other: hold other joints (hold=...)" if made.dof else "not at all: hold fewer"
+    if not manifold.dof or (manifold.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
+        freely = (
+            "independently of each other: hold other joints (hold=...)" if manifold.dof else "not at all: hold fewer"
+        )
         raise MechanismError(
-            f"{ends[0].name!r} and {ends[1].name!r} of mechanism {mech.name!r} move {freely}; it has {made.dof} "
+            f"{ends[0].name!r} and {ends[1].name!r} of mechanism {mech.name!r} move {freely}; it has {manifold.dof} "
             f"degrees of freedom{describe_hold(hold)}"
         )
     rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
-    first_rate, second_rate = (rates[..., k] * end.unit(made.units) for k, end in enumerate(ends))
-    motion = made.units.velocities * times(basis, turned[..., 0, :])
+    first_rate, second_rate = (rates[..., k] * end.unit(manifold.units) for k, end in enumerate(ends))
+    motion = manifold.units.velocities * times(basis, turned[..., 0, :])
     return (
         first_rate,
         second_rate,
         motion,
-        made.conditioning(q) > AT_SINGULAR,
+        manifold.conditioning(q) > AT_SINGULAR,
     )
 
 
@@ -192,14 +194,14 @@ class _Push(NamedTuple):
     """A joint or loop that acts on a link, in the world; signs are open.
 
     force, moment   (..., 3) each
-    place           (..., 3): where they act
+    point           (..., 3): where they act
     transmitted     (..., 3, 3): takes from rotations the one that the joint leaves free, if there is just one
     """
 
     name: str
     force: Float64Array
     moment: Float64Array
-    place: Float64Array
+    point: Float64Array
     transmitted: Float64Array
 
 
@@ -208,9 +210,9 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
     loops, scale = counted_jacobian(mech, q), sizes(mech)
     rows = velocity_rows(mech, hold, "hold")
     held = np.broadcast_to(rows, (*q.shape[:-1], *rows.shape))
-    of_rows = np.concatenate([scale.rows, 1.0 / row_sizes(rows * scale.columns)[:, 0]])
+    row_scales = np.concatenate([scale.rows, 1.0 / row_sizes(rows * scale.columns)[:, 0]])
     stacked = np.concatenate([loops, held], axis=-2)
-    balance = decompose(stacked, rows=of_rows, columns=scale.columns).solve_transposed(forces)
+    balance = decompose(stacked, rows=row_scales, columns=scale.columns).solve_transposed(forces)
     multipliers = balance[..., : mech.n_constraints]
     weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
     inside = wrenches_of_joints(weightless, q, still, still, multipliers)
