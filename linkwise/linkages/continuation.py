@@ -121,8 +121,8 @@ def motion_path(manifold: Manifold, q: np.ndarray, limits: bool, toward: np.ndar
     if parts.rank < manifold.rank:
         raise MechanismError(
             f"mechanism {mech.name!r} is in a singular position at q, where {len(manifold.columns) - parts.rank} "
-            "motions are possible: branches of its motion meet there.  Start a little way along the one that is meant: move "
-            "joints by about 0.1 rad, or a tenth of its size, in its direction and close the loops, "
+            "motions are possible: branches of its motion meet there.  Start a little way along the one that is meant: "
+            "move joints by about 0.1 rad, or a tenth of its size, in its direction and close the loops, "
             "q=constraints.assemble(mech, guess)"
         )
     tangent = manifold.basis(q)[:, 0]
@@ -179,7 +179,7 @@ class Continuation:
 
 
 def join(back: Continuation, forward: Continuation) -> tuple[np.ndarray, np.ndarray, tuple[str, str], tuple[str, str]]:
-    """q, arc, causes and joints of a path from the end of ``back`` through their common start to that of ``forward``."""
+    """q, arc, causes and joints of the path from the end of ``back`` to that of ``forward``, which start together."""
     arc = np.array([*(-x for x in back.arc[:0:-1]), *forward.arc])
     return np.array([*back.q[:0:-1], *forward.q]), arc, (back.cause, forward.cause), (back.joint, forward.joint)
 

@@ -18,20 +18,22 @@ from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.family import variant, with_numbers
 from linkwise.mechanism.forces import locked, with_efforts
 from linkwise.mechanism.model import Mechanism
+from linkwise.mechanism.parameters import NO_JOINTS
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Pose, RelationWithLocked
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.shapes import ContactPair
 from linkwise.mechanism.welding import RigidMass, combined, composed
 
 
-def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
-    """Lock joints at coordinates: each moved link is welded to its parent and stays as a named frame.
+def lock(mech: Mechanism, joints: Mapping[str, Any] | Iterable[str], named: Mapping[str, Any]) -> Mechanism:
+    """Lock joints at coordinates, or where they are initially if only named.  Each moved link is welded to its parent
+    and stays as a named frame.
 
     Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts (but where
     the mechanism is attached to another), and the armature of a locked joint, which rotates against it only, goes with
     the joint.
     """
-    values = _locked_coordinates(mech, joints)
+    values = _locked_coordinates(mech, joints, named)
     # Where each body of the old mechanism went: a body of the new one, and the pose in its link frame.
     poses: list[tuple[int, Pose]] = []
     kept: list[Body] = []
@@ -93,12 +95,14 @@ def _lock_constraint(mech: Mechanism, loop: Constraint, values: Mapping[str, lis
     return Coupling(loop.name, free, offset, loop.drive, loop.keeps_position)
 
 
-def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str, list[float]]:
+def _locked_coordinates(mech: Mechanism, joints: Any, named: Mapping[str, Any]) -> dict[str, list[float]]:
     """Coordinates of every joint that is locked, mimic joints of the named ones included."""
+    if isinstance(joints, Iterable) and not isinstance(joints, Mapping):
+        names = [_independent_body(mech, name).joint for name in checks.names_of(joints)]
+        joints = {name: mech.initial[mech.q_index(name)] for name in names}
     values: dict[str, list[float]] = {}
-    for name, value in joints.items():
-        body = mech.bodies[mech.body_index(name)]
-        _require_independent(mech, body)
+    for name, value in _by_joint("coordinates", joints, named).items():
+        body = _independent_body(mech, name)
         at = np.atleast_1d(np.asarray(value, dtype=object))  # a number stands for one coordinate
         values[name] = checks.checked_array(f"the coordinates of joint {name!r}", at, (body.kind.nq,)).tolist()
     for body in mech.bodies:
@@ -107,11 +111,13 @@ def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str,
     return values
 
 
-def _require_independent(mech: Mechanism, body: Body) -> None:
+def _independent_body(mech: Mechanism, joint: str) -> Body:
+    body = mech.bodies[mech.body_index(joint)]
     if body.mimic:
         raise MechanismError(
-            f"joint {body.joint!r} of mechanism {mech.name!r} mimics {body.mimic.joint!r}: lock that one instead"
+            f"joint {joint!r} of mechanism {mech.name!r} mimics {body.mimic.joint!r}: lock that one instead"
         )
+    return body
 
 
 def _joint_pose(body: Body, q: list[float]) -> Pose:
@@ -172,21 +178,8 @@ def _without(joint: str, values: Coordinates) -> Coordinates:
     return tuple(item for item in values if item[0] != joint)
 
 
-def initially(mech: Mechanism, joints: Any) -> Any:
-    """Names of joints as a dictionary to where these are initially; all else as it is."""
-    if isinstance(joints, Mapping) or not isinstance(joints, Iterable):
-        return joints
-    names = checks.names_of(joints)
-    for name in names:
-        _require_independent(mech, mech.bodies[mech.body_index(name)])
-    return {name: mech.initial[mech.q_index(name)] for name in names}
-
-
-def by_joint(label: str, values: Any, named: Mapping[str, Any], numbers_of: Mechanism | None = None) -> dict[str, Any]:
-    """Values by joint name, from a dictionary and from keywords; a number is for all joints of ``numbers_of`` but
-    floating ones, which nothing holds."""
-    if numbers_of is not None and isinstance(values, Real):
-        values = {body.joint: values for body in numbers_of.bodies if not body.kind.is_free}
+def _by_joint(label: str, values: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by joint name, from a dictionary and from keywords."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{label} of joints: give {{joint name: value}} or joint=value, got {values!r}")
     for name in named:
@@ -195,36 +188,38 @@ def by_joint(label: str, values: Any, named: Mapping[str, Any], numbers_of: Mech
     return {**values, **named}
 
 
-def set_of_joints(mech: Mechanism, quantity: str, values: Mapping[str, Any]) -> Mechanism:
-    """``quantity`` (a field of ``Body``) of the named joints set; the others keep theirs."""
-    bodies = list(mech.bodies)
-    for name, value in values.items():
+def set_joint_numbers(
+    mech: Mechanism,
+    quantity: str,
+    values: Mapping[str, Any] | float,
+    named: Mapping[str, Any] = NO_JOINTS,
+    rest: Mapping[str, Any] = NO_JOINTS,
+) -> Mechanism:
+    """``quantity`` (a field of ``Body``) of the named joints set; the others keep theirs.
+
+    values, named   {joint: value}, from an argument and from keywords; or one number, of quantities other than limits,
+                    for all joints but floating ones
+    rest            {joint: coordinates} at which springs of these joints are at rest
+    """
+    if isinstance(values, Real) and quantity != "limits":
+        values = {body.joint: values for body in mech.bodies if not body.kind.is_free}
+    numbers, bodies = _by_joint(quantity, values, named), list(mech.bodies)
+    for name in rest:
+        if name not in numbers:
+            raise MechanismError(f"rest names joint {name!r}, which is given no stiffness")
+    for name, value in numbers.items():
         index = mech.body_index(name)
-        bodies[index] = with_numbers(bodies[index], **{quantity: _check_value(bodies[index], quantity, value)})
-        _refuse_defects(bodies[index], quantity)
-    changed = map(mech.body_index, values) if quantity == "armature" else ()
+        body = with_numbers(bodies[index], **{quantity: _check_value(bodies[index], quantity, value)})
+        if name in rest:
+            body = with_numbers(body, rest=checks.rest_position(f"the rest of joint {name!r}", rest[name], body.kind))
+        bodies[index] = body
+    changes = [("armature", mech.body_index(name)) for name in numbers] if quantity == "armature" else []
     others: dict[str, Any] = {"bodies": tuple(bodies)}
     if quantity == "limits":
         pairs = zip(mech.bodies, bodies, strict=True)
-        new = {after.joint: after.limits.effort for before, after in pairs if _another_effort(before, after)}
-        others["elements"] = with_efforts(mech, {joint: most for joint, (most, *_) in new.items()})
-    return variant(mech, [("armature", index) for index in changed], **others)
-
-
-def set_springs(mech: Mechanism, stiffness: Mapping[str, Any], rest: Mapping[str, Any]) -> Mechanism:
-    """Springs of the named joints set; the others keep theirs."""
-    for name in rest:
-        if name not in stiffness:
-            raise MechanismError(f"rest names joint {name!r}, which is given no stiffness")
-    bodies = list(mech.bodies)
-    for name, value in stiffness.items():
-        index = mech.body_index(name)
-        numbers = {"stiffness": _check_value(bodies[index], "stiffness", value)}
-        if name in rest:
-            numbers["rest"] = checks.rest_position(f"the rest of joint {name!r}", rest[name], bodies[index].kind)
-        bodies[index] = with_numbers(bodies[index], **numbers)
-        _refuse_defects(bodies[index], "stiffness")
-    return variant(mech, [], bodies=tuple(bodies))
+        efforts = {after.joint: after.limits.effort[0] for before, after in pairs if _another_effort(before, after)}
+        others["elements"] = with_efforts(mech, efforts)
+    return variant(mech, changes, **others)
 
 
 def _another_effort(before: Body, after: Body) -> bool:
@@ -233,24 +228,20 @@ def _another_effort(before: Body, after: Body) -> bool:
 
 
 def _check_value(body: Body, quantity: str, value: Any) -> Any:
-    """The value as a body has it: one number per coordinate."""
+    """One number per coordinate, or limits; defects are errors."""
     joint = f"joint {body.joint!r}"
     if quantity != "limits":
-        return checks.per_coordinate(f"the {quantity} of {joint}", value, body.kind.nv)
-    if not isinstance(value, Limits):
+        value = checks.per_coordinate(f"the {quantity} of {joint}", value, body.kind.nv)
+        defects = checks.limit_defects((), (), {quantity: value})
+    elif not isinstance(value, Limits):
         raise MechanismError(f"{joint}: limits are Limits(lower, upper, velocity, effort), not {value!r}")
-    return value.per_coordinate(joint, body.kind.nq, body.kind.nv)
-
-
-def _refuse_defects(body: Body, quantity: str) -> None:
-    limits = body.limits
-    if quantity == "limits":
-        at_least_zero = {"velocity limit": limits.velocity, "effort limit": limits.effort}
-        defects = checks.limit_defects(limits.lower, limits.upper, at_least_zero)
     else:
-        defects = checks.limit_defects((), (), {quantity: getattr(body, quantity)})
+        value = value.per_coordinate(joint, body.kind.nq, body.kind.nv)
+        at_least_zero = {"velocity limit": value.velocity, "effort limit": value.effort}
+        defects = checks.limit_defects(value.lower, value.upper, at_least_zero)
     for defect in defects:
-        raise MechanismError(f"joint {body.joint!r}: {defect}")
+        raise MechanismError(f"{joint}: {defect}")
+    return value
 
 
 def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> Mechanism:

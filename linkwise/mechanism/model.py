@@ -325,13 +325,13 @@ class Mechanism(Constant):
         Each value is the joint's coordinates.  The links they move are welded to their parents and stay as named
         frames; joints that mimic a locked one are locked with it.
         """
-        return _edit().lock(self, _edit().by_joint("coordinates", _edit().initially(self, joints), named))
+        return _edit().lock(self, joints, named)
 
     def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with new limits, ``{joint name: Limits(...)}`` or joint=Limits(...). They replace all limits of the
         joint, including the total effort limit of its actuators.
         """
-        return _edit().set_of_joints(self, "limits", _edit().by_joint("limits", limits, named))
+        return _edit().set_joint_numbers(self, "limits", limits, named)
 
     def with_frame(self, name: str, link: str, pose: Any = None) -> Mechanism:
         """A copy with a further frame, fixed to a link or frame at ``pose``. Arguments named ``link`` accept

@@ -22,7 +22,7 @@ from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismErro
 from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.mechanism.looks import MESH, Look, placed, scaled
 from linkwise.mechanism.naming import unused_name
-from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
+from linkwise.mechanism.poses import quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy
 from linkwise.mechanism.welding import composed
 from linkwise.readers import drake
 from linkwise.readers.protocol import (
@@ -75,7 +75,8 @@ def from_xml(
         else:
             joint_name = FLOATING_BASE if floating_base else f"{link}_free"
             builder.joint(joint_name, Floating(), GROUND, link)
-            free.append((joint_name, (*_quaternion(frames.pose(link)[0]), *frames.pose(link)[1].tolist())))
+            rotation, position = frames.pose(link)
+            free.append((joint_name, (*quaternion_from_rotation(rotation).tolist(), *position.tolist())))
     if gravity is None:
         given = world.first("gravity") if world is not None else None
         gravity = STANDARD_GRAVITY if given is None else given.content_numbers(3)
@@ -130,13 +131,6 @@ def _written(pose: Element) -> Pose:
     x, y, z, *angles = pose.content_numbers(6) if pose.content else (0.0,) * 6
     degrees = pose.attributes.get("degrees") in ("true", "1")
     return rotation_from_rpy(np.radians(angles) if degrees else np.array(angles)), np.array([x, y, z])
-
-
-def _quaternion(rotation: np.ndarray) -> list[float]:
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
-    return [w, x, y, z]
 
 
 class Frames:

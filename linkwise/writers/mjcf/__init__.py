@@ -21,11 +21,12 @@ from linkwise.mechanism import Actuator, Coupling, Loop, Mechanism
 from linkwise.mechanism.annotation import USUAL_INTEGRATOR
 from linkwise.mechanism.contact import contact_defaults
 from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.poses import quaternion_from_rotation
 from linkwise.mechanism.shapes import can_touch, in_order
 from linkwise.mechanism.welding import composed
 from linkwise.writers.composed_joints import compose_joints
 from linkwise.writers.loops import refuse_functions
-from linkwise.writers.mjcf.bodies import FORMAT, HERE, NO_LIMIT, TOUCHES_NOTHING, Bodies, quaternion
+from linkwise.writers.mjcf.bodies import FORMAT, HERE, NO_LIMIT, TOUCHES_NOTHING, Bodies
 from linkwise.writers.mjcf.fluid import Fluid
 from linkwise.writers.mjcf.looks import write_looks
 from linkwise.writers.report import Report, listed
@@ -172,7 +173,7 @@ def write_keyframes(root: Element, mech: Mechanism, order: Sequence[int]) -> Non
             if body.kind.is_free:
                 axes = np.array(rotation_matrix(coordinates[:4].tolist()), dtype=float)
                 rotation, position = composed((body.rotation, body.position), (axes, coordinates[4:]))
-                coordinates = np.array([*position, *quaternion(rotation)])
+                coordinates = np.array([*position, *quaternion_from_rotation(rotation)])
                 rates = np.array([*(rotation @ rates[3:]), *rates[:3]])
             qpos += coordinates.tolist()
             qvel += rates.tolist()

@@ -16,7 +16,7 @@ from linkwise.mechanism.checks import inertia_defects
 from linkwise.mechanism.elements import Actuator
 from linkwise.mechanism.forces import driven_by
 from linkwise.mechanism.naming import unused_name
-from linkwise.mechanism.poses import rotation_from_quaternion
+from linkwise.mechanism.poses import quaternion_from_rotation, rotation_from_quaternion
 from linkwise.mechanism.welding import composed
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
@@ -185,13 +185,16 @@ class Bodies:
         (low, middle, high), axes = np.linalg.eigh(moments)
         if index in self._axes:
             rotated = rotation @ self._axes[index]
-            numbers = {"quat": quaternion(rotated), "diaginertia": (rotated.T @ moments @ rotated).diagonal()}
+            numbers = {
+                "quat": quaternion_from_rotation(rotated),
+                "diaginertia": (rotated.T @ moments @ rotated).diagonal(),
+            }
         elif (
             low > 0.0 and abs(low + middle - high) < NEAR_BOUND * high
         ):  # decomposed by MuJoCo it may be beyond the bound
             axes[:, 0] *= np.linalg.det(axes)
             high = high if high - low - middle > ROUNDING * high else min(high, low + middle)
-            numbers = {"quat": quaternion(axes), "diaginertia": (low, middle, high)}
+            numbers = {"quat": quaternion_from_rotation(axes), "diaginertia": (low, middle, high)}
         else:
             numbers = {"fullinertia": moments[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]}
         element(made, "inertial", pos=com, mass=body.mass, **numbers)
@@ -314,27 +317,8 @@ def place(pose: Pose) -> dict[str, Any]:
     turned = not np.array_equal(rotation, np.eye(3))
     return {
         "pos": position + 0.0 if np.any(position) else None,
-        "quat": quaternion(rotation) if turned else None,
+        "quat": quaternion_from_rotation(rotation) if turned else None,
     }
-
-
-def quaternion(rotation: np.ndarray) -> np.ndarray:
-    """[w, x, y, z], from the largest of the squares that the matrix holds (Shepperd 1978)."""
-    r = np.asarray(rotation)
-    squares = np.array([np.trace(r), *np.diag(r)])
-    largest = int(np.argmax(squares))
-    if largest == 0:
-        vector = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-        q = np.array([1.0 + squares[0], *vector])
-    else:
-        i, j, k = (largest - 1 + step for step in range(3))
-        i, j, k = i % 3, j % 3, k % 3
-        q = np.zeros(4)
-        q[0] = r[k, j] - r[j, k]
-        q[1 + i] = 1.0 + r[i, i] - r[j, j] - r[k, k]
-        q[1 + j], q[1 + k] = r[j, i] + r[i, j], r[k, i] + r[i, k]
-    q = q / np.linalg.norm(q)
-    return q if q[0] >= 0.0 else -q
 
 
 def geom(parent: Element, shape: Shape, pose: Pose) -> Element:

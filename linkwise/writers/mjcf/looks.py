@@ -11,9 +11,10 @@ import numpy as np
 from linkwise.mechanism import Look, Mechanism, Pose, Shape
 from linkwise.mechanism.looks import MESH
 from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.poses import quaternion_from_rotation
 from linkwise.mechanism.welding import composed
 from linkwise.writers.looks import HERE, mesh_path, pose_of, scale_of
-from linkwise.writers.mjcf.bodies import PLANE, Bodies, place, quaternion
+from linkwise.writers.mjcf.bodies import PLANE, Bodies, place
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
@@ -117,7 +118,7 @@ class _Assets:
             file=file,
             scale=None if (scale == 1.0).all() else scale,
             refpos=point if point.any() else None,
-            refquat=None if np.array_equal(rotation, HERE) else quaternion(rotation),
+            refquat=None if np.array_equal(rotation, HERE) else quaternion_from_rotation(rotation),
             vertex=vertices or None,
             face=corners or None,
         )
