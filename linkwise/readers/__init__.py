@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -16,9 +16,9 @@ import numpy as np
 from linkwise.mechanics.joints import Floating, Joint
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
 from linkwise.mechanism.edit import moved_by
-from linkwise.readers import described, protocol, yaml_loops
+from linkwise.readers import described, protocol
 from linkwise.readers.dh_table import load_dh
-from linkwise.readers.loops import Source, add_loops_of, companion_of
+from linkwise.readers.loops import Source, add_loops_of, companion, companion_of
 from linkwise.readers.protocol import FORMATS, AnyReader, parse_xml
 from linkwise.readers.srdf import load_srdf
 
@@ -69,27 +69,25 @@ def load(
     gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
     name            of the mechanism; by default the one in the file
     loops           joints that close loops, and couplings of joints, which plain URDF cannot write: the path of a TOML
-                    file, its text, or a list of dicts (see ``linkwise.readers.loops``); or that of a YAML file of
-                    Gepetto's extended URDF or of solidworks_urdf_exporter2 (``linkwise.readers.yaml_loops``); by
-                    default the file beside a URDF file that ``mech.save`` wrote with it
+                    file, its text, or a list of dicts; or that of a YAML file of Gepetto's extended URDF or of
+                    solidworks_urdf_exporter2 (``linkwise.readers.loops`` describes both); by default the file beside a
+                    URDF file that ``mech.save`` wrote with it
     mimic           whether joints that mimic others or are coupled with others (URDF+ ``<coupling>``, MJCF
                     ``<equality>`` of joints and tendons) do; with False they are free
     """
     base = _base_joint(floating_base)
-    if _is_mujoco_model(path_or_text):
-        return _load_mujoco(path_or_text, base, gravity, name, loops, mimic)
-    document, source, folder = described.document(path_or_text, "URDF, MJCF or SDF")
-    root = parse_xml(document, source)
-    _import_readers()
-    supported = ", ".join(f"{known.name} (<{tag}>)" for tag, known in FORMATS.items() if known.read is not None)
-    if root.tag not in FORMATS:
-        raise MechanismError(f"{source}: <{root.tag}> is no mechanism format that is known; supported: {supported}")
-    reader = FORMATS[root.tag]
-    if reader.read is None:
-        raise MechanismError(f"{source}: {reader.advice.format(name=reader.name, supported=supported)}")
-    beside = yaml_loops.companion(loops, root)
+    folder, read, arguments = None, _mujoco_reader(path_or_text), (base is not None, gravity, name)
+    if read is not None:
+        source = type(path_or_text).__name__
+        root = protocol.Element("mujoco", {}, source, 0)
+        read = partial(read, path_or_text, root, *arguments, mimic)
+    else:
+        document, source, folder = described.document(path_or_text, "URDF, MJCF or SDF")
+        root = parse_xml(document, source)
+        read = partial(_reader_of(root), root, *arguments, folder, mimic)
+    beside = companion(loops, root)
     with _name_document(source):
-        mechanism = reader.read(root, base is not None, gravity, name, folder, mimic)
+        mechanism = read()
         if base is not None and not base.is_free:
             mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
     mechanism = root.findings.told(mechanism, source)
@@ -98,41 +96,36 @@ def load(
         mechanism = beside.close(mechanism)
     elif loops is not None:
         mechanism = add_loops_of(mechanism, loops)
-    return _checked_loops(mechanism, source)
-
-
-def _checked_loops(mechanism: Mechanism, source: str) -> Mechanism:
-    """The mechanism; warns of constraints that are redundant only to rounding."""
     if mechanism.loops:
         from linkwise.constraints import redundancy  # here, as few files have loops
 
         with _name_document(source):
-            redundancy(mechanism)
+            redundancy(mechanism)  # warns of constraints that are redundant only to rounding
     return mechanism
 
 
-def _is_mujoco_model(value: Any) -> bool:
-    """Whether this is a model or specification of MuJoCo, decided without importing MuJoCo."""
+def _reader_of(root: protocol.Element) -> protocol.Reader:
+    """The reader of a document with this root element."""
+    _import_readers()
+    supported = ", ".join(f"{known.name} (<{tag}>)" for tag, known in FORMATS.items() if known.read is not None)
+    if root.tag not in FORMATS:
+        raise MechanismError(
+            f"{root.source}: <{root.tag}> is no mechanism format that is known; supported: {supported}"
+        )
+    reader = FORMATS[root.tag]
+    if reader.read is None:
+        raise MechanismError(f"{root.source}: {reader.advice.format(name=reader.name, supported=supported)}")
+    return reader.read
+
+
+def _mujoco_reader(value: Any) -> Callable[..., Mechanism] | None:
+    """The reader of an ``mujoco.MjModel`` or ``mujoco.MjSpec``; None of other values, which need no MuJoCo."""
     kind = type(value)
-    return kind.__module__.partition(".")[0] == "mujoco" and kind.__name__ in ("MjModel", "MjSpec")
-
-
-def _load_mujoco(
-    model: Any, base: Joint | None, gravity: Any, name: str | None, loops: Source | None, mimic: bool
-) -> Mechanism:
-    """The mechanism of an ``mujoco.MjModel`` or ``mujoco.MjSpec``."""
+    if kind.__module__.partition(".")[0] != "mujoco" or kind.__name__ not in ("MjModel", "MjSpec"):
+        return None
     from linkwise.readers import mjcf  # here, as mujoco is an extra
 
-    source = type(model).__name__
-    root = protocol.Element("mujoco", {}, source, 0)
-    with _name_document(source):
-        mechanism = mjcf.from_model(model, root, base is not None, gravity, name, mimic)
-        if base is not None and not base.is_free:
-            mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
-    mechanism = root.findings.told(mechanism, source)
-    if loops is not None:
-        mechanism = add_loops_of(mechanism, loops)
-    return _checked_loops(mechanism, source)
+    return mjcf.from_model
 
 
 @contextmanager
