@@ -24,12 +24,12 @@ MOST_PLACES = 4  # that a line names
 
 @dataclass(frozen=True)
 class Note:
-    """Something of a description that does not act.
+    """An ignored part of a description.
 
     what         in the singular: "motor", "joint with damping"
     where        the elements with their lines, or the joints
-    advice       what that means, and what to do about it
-    constrains   whether it would hold parts together, so that without it they come apart
+    advice       the consequence, and what to do about it
+    constrains   whether the part would hold others together, so that they come apart without it
     """
 
     what: str

@@ -1,7 +1,7 @@
 """One mechanism attached to another: a hand to an arm, a leg to a trunk, two robots in one world.
 
-All names of what is attached get a prefix.  Its ground becomes a frame of the other, ``PREFIXmount``, and what is fixed
-to its ground is welded there.
+All names of the attached mechanism get a prefix. Its ground becomes the frame ``PREFIXmount`` of the carrier, and parts
+fixed to its ground are welded there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOUNT = "mount"
 
 @dataclass(frozen=True)
 class _Names:
-    """Renames what is attached; links and frames are renamed by ``link``."""
+    """Renames parts of the attached mechanism; ``link`` renames links and frames."""
 
     prefix: str
     mount: str
@@ -52,7 +52,7 @@ class _Names:
 
 @dataclass(frozen=True)
 class _RenamedFunction:
-    """A function of {joint name: coordinate}, where the joints have got a prefix."""
+    """A function of {joint name: coordinate} whose joints have got a prefix."""
 
     function: Callable[[dict[str, Any]], Any]
     prefix: str
@@ -140,7 +140,7 @@ def _refuse_common_names(mech: Mechanism, other: Mechanism, names: _Names) -> No
 
 
 def _loaded(bodies: tuple[Body, ...], index: int, fixed: list[RigidMass]) -> tuple[Body, ...]:
-    """The bodies, that with this index with what is fixed to it."""
+    """The bodies, with fixed masses added to the one at ``index``."""
     if index < 0:
         return bodies
     body = bodies[index]

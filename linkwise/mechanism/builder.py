@@ -336,10 +336,10 @@ class Builder:
     # Assembly ------------------------------------------------------------------------------------------------------
 
     def build(self, name: str | None = None, gravity: Any = (0.0, 0.0, -9.81), strict: bool = True) -> Mechanism:
-        """Check everything, weld what fixed joints hold together, and number the moving bodies.
+        """Check everything, weld links joined by fixed joints, and number the moving bodies.
 
-        With ``strict``, moments of inertia that no real body has, contradictory limits and joints that move nothing
-        with inertia are errors; without it they are kept as given and reported as warnings.
+        With ``strict``, impossible moments of inertia, contradictory limits and joints that move nothing with inertia
+        are errors; without it they are kept and reported as warnings.
         """
         self._reports.clear()
         if not self._links:
@@ -407,7 +407,7 @@ class Builder:
                 self._report(strict, LimitWarning, f"joint {joint.name!r}: {defect}")
 
     def _rotors(self) -> set[str]:
-        """Links whose joints gears tie to others: such a one may be all inertia and no mass."""
+        """Links whose joints are coupled by gears: they may have inertia without mass."""
         coupled = {
             name
             for constraint in self._loops.values()
@@ -491,7 +491,7 @@ class Builder:
         return {link: placements[link] for link in (GROUND, *self._links)}
 
     def _named_frames(self, placements: dict[str, tuple[int, Pose]]) -> dict[str, Frame]:
-        """Every link and the ground as frames, and what was declared as one."""
+        """Every link, the ground and all declared frames as frames."""
         frames = {link: Frame(link, body, *pose) for link, (body, pose) in placements.items()}
         for name, (link, pose) in self._frames.items():
             if name in frames:

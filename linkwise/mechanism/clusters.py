@@ -1,7 +1,7 @@
 """Clusters: links whose joints loops, couplings and mimic joints tie together.
 
-Towards the rest of the tree a cluster behaves as one link with several degrees of freedom: it hangs on one parent
-link, and what hangs on its links hangs on nothing else.  In a tree without ties every cluster is one link.
+Towards the rest of the tree a cluster behaves as one link with several degrees of freedom: it hangs on one parent link,
+and its children hang on nothing else. In a tree without ties every cluster is one link.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What drives follow: numbers that are functions of time, with the two derivatives that velocities and accelerations
-need (rheonomic constraints)."""
+"""Prescribed motion (rheonomic constraints): a number as a function of time, with its first two derivatives."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ Function = Callable[[Any], Any]
 
 
 class Instant(NamedTuple):
-    """What a drive asks for at one time: the value, its rate and second rate."""
+    """Prescribed value, rate and second rate at one time."""
 
     position: float = 0.0
     velocity: float = 0.0
@@ -52,7 +51,7 @@ class Drive:
             )
 
     def at(self, t: float) -> Instant:
-        """What it asks for at the time t."""
+        """Value and rates at the time t."""
         if self.position is None:
             rates = self._value_and_rates("velocity", self.velocity, t)[:2]
             return Instant(0.0, rates[0], rates[1] if self.acceleration is None else _value(self.acceleration, t))
@@ -93,7 +92,7 @@ def _number(label: str, value: Any) -> float:
 
 
 def drive_of(position: Any, velocity: Any = None, acceleration: Any = None) -> Drive:
-    """A drive from what a user gives for one."""
+    """A drive, from a ``Drive`` or from functions of time."""
     if isinstance(position, Drive):
         if velocity is not None or acceleration is not None:
             raise MechanismError("a Drive has its own velocity and acceleration: give them there")

@@ -72,7 +72,7 @@ def _share_body(mech: Mechanism, pair: ContactPair, poses: Sequence[tuple[int, P
 
 
 def _lock_constraint(mech: Mechanism, loop: Constraint, values: Mapping[str, list[float]]) -> Constraint:
-    """A loop or coupling when joints are locked at these values: what they add to a coupling becomes a constant."""
+    """A loop or coupling after joints are locked: their terms of a coupling become a constant."""
     if all(mech.joint_names[body] in values for body in loop.bodies_within(mech)):
         parts = "all joints of coupling" if isinstance(loop, Coupling) else "both sides of loop"
         raise MechanismError(

@@ -31,7 +31,7 @@ class Workshop:
         self.origins: dict[str, np.ndarray] = {GROUND: np.zeros(3)}
 
     def part(self, name: str, kind: Joint, parent: str, at: Point, mass: float, com: Point, inertia: Any) -> None:
-        """A link with its frame at the world point ``at``, attached to ``parent`` there."""
+        """A link with its frame at the world point ``at``, attached to ``parent`` at this point."""
         self.origins[name] = _point(at)
         self.builder.link(name, mass, _point(com) - self.origins[name], inertia)
         self.builder.joint(f"{name}_joint", kind, parent, name, (None, self.origins[name] - self.origins[parent]))
@@ -233,7 +233,7 @@ def _cylinder(shop: Workshop, name: str, parent: str, foot: Point, end: Point, b
 
 
 def _meeting_point(first: np.ndarray, reach1: float, second: np.ndarray, reach2: float) -> np.ndarray:
-    """The upper point at the given distances from two others."""
+    """The upper of the two points at the given distances from two centres."""
     between = second - first
     distance = float(np.linalg.norm(between))
     along = (distance**2 + reach1**2 - reach2**2) / (2.0 * distance)
@@ -394,8 +394,8 @@ def snakeboard() -> Mechanism:
 
 def differential_drive() -> Mechanism:
     """A cart (10 kg) on two driven wheels of radius 0.1 m, 0.5 m apart: joints "base" (planar, 0.1 m above the ground),
-    "left", "right"; contacts "left_tyre", "right_tyre".  Its mass is 0.1 m ahead of the axle, and it slides on casters
-    that are not there."""
+    "left", "right"; contacts "left_tyre", "right_tyre". Its mass is 0.1 m ahead of the axle; casters are not modelled.
+    """
     radius, half = 0.1, 0.25
     builder = Builder().link("cart", 10.0, (0.1, 0.0, 0.0), (0.2, 0.3, 0.4))
     builder.joint("base", Planar(Z), GROUND, "cart", (0.0, 0.0, radius))

@@ -157,7 +157,7 @@ class Linkage:
         return Guide(point, self.points[point], (carrier, holders[0]), PinInSlot((float(x), float(y), 0.0), NORMAL))
 
     def add_to(self, builder: Any) -> None:
-        """Declare links, joints and loops: a tree from the ground on, and what closes it."""
+        """Declare links and joints as a tree from the ground on, and loops that close it."""
         origins, depth, waiting = {GROUND: np.zeros(3)}, {GROUND: 0}, list(self.guides)
 
         def order(guide: Guide) -> tuple[bool, bool, int]:
@@ -222,8 +222,9 @@ def _as_list(slides: Any) -> list[Any]:
 
 
 def _outline(points: np.ndarray) -> list[np.ndarray]:
-    """Corners of the convex hull of points (n, 3) of the plane, one after the other: what is seen of a plate.  Two, the
-    outermost ones, where all points are on a line."""
+    """Corners of the convex hull of points (n, 3) of the plane, in order. Two, the outermost ones, where all points are
+    on a line.
+    """
     away = points - points[0]
     along = away[np.argmax(np.linalg.norm(away, axis=1))]
     least = NEGLIGIBLE * (along @ along)

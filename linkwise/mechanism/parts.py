@@ -83,15 +83,15 @@ class Limits:
     stiffness: Any = None
     damping: Any = None
 
-    def per_coordinate(self, what: str, nq: int, nv: int) -> Limits:
+    def per_coordinate(self, label: str, nq: int, nv: int) -> Limits:
         """The limits as tuples: ``nq`` position limits, ``nv`` velocity and effort limits."""
         return Limits(
-            lower=checks.per_coordinate(f"the lower limit of {what}", self.lower, nq, finite=False),
-            upper=checks.per_coordinate(f"the upper limit of {what}", self.upper, nq, finite=False),
-            velocity=checks.per_coordinate(f"the velocity limit of {what}", self.velocity, nv, finite=False),
-            effort=checks.per_coordinate(f"the effort limit of {what}", self.effort, nv, finite=False),
+            lower=checks.per_coordinate(f"the lower limit of {label}", self.lower, nq, finite=False),
+            upper=checks.per_coordinate(f"the upper limit of {label}", self.upper, nq, finite=False),
+            velocity=checks.per_coordinate(f"the velocity limit of {label}", self.velocity, nv, finite=False),
+            effort=checks.per_coordinate(f"the effort limit of {label}", self.effort, nv, finite=False),
             **{
-                name: None if value is None else checks.per_coordinate(f"the {name} of limits of {what}", value, nq)
+                name: None if value is None else checks.per_coordinate(f"the {name} of limits of {label}", value, nq)
                 for name, value in (("stiffness", self.stiffness), ("damping", self.damping))
             },
         )
@@ -311,7 +311,7 @@ class Loop(Constant):
         return tuple(sorted(set.symmetric_difference(*paths)))
 
     def check(self, mech: Mechanism) -> None:
-        """Refuse what does not fit the mechanism."""
+        """Raise if links of the loop are unknown or belong to one rigid body."""
         for link in (self.link_a, self.link_b):
             if link not in mech.frames:
                 raise MechanismError(
@@ -427,7 +427,7 @@ class Coupling(Constant):
         return tuple(sorted(mech.body_index(joint) for joint, ratio in self.ratios if ratio))
 
     def check(self, mech: Mechanism) -> None:
-        """Refuse what does not fit the mechanism."""
+        """Raise if joints of the coupling are unknown, have several coordinates, or cancel."""
         row = np.zeros(mech.nq)
         for joint, ratio in self.ratios:
             try:
@@ -504,7 +504,7 @@ def checked_drive(label: str, drive: Any) -> Drive | Instant | None:
 
 
 def counted_parts(mech: Mechanism) -> str:
-    """Numbers of bodies, joints, loops and so on, as words."""
+    """Numbers of bodies, joints, constraints and contact pairs in words."""
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
     tied = [_called(loop) for loop in mech.loops]
     for count, noun in (

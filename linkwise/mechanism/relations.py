@@ -77,7 +77,7 @@ class Formula:
 
 
 def _check(node: ast.expr, line: str) -> None:
-    """Refuse what is no arithmetic, wherever it is."""
+    """Raise for anything but arithmetic in an expression."""
     for part in ast.walk(node):
         good = isinstance(
             part,
@@ -125,7 +125,7 @@ def _coordinate(name: Any, coordinates: Mapping[str, Any]) -> Any:
 
 
 def formula_of(relation: Callable[[dict[str, Any]], Any], joints: Sequence[str]) -> Formula:
-    """What a relation of these joints does, as text."""
+    """The formula of a relation of these joints."""
     if isinstance(relation, Formula):
         return relation
     value = relation({joint: _Written(f"{COORDINATES}[{joint!r}]") for joint in joints})
@@ -135,7 +135,7 @@ def formula_of(relation: Callable[[dict[str, Any]], Any], joints: Sequence[str])
 
 
 class _Written:
-    """A number that remembers how it was made: text with places for the numbers that it is made of."""
+    """A number that records its operations as text, with places for its operands."""
 
     __array_ufunc__ = None  # NumPy is not to take it apart
 

@@ -61,31 +61,35 @@ def massless_joints(mech: Mechanism) -> tuple[MasslessJoint, ...]:
     return fewest
 
 
-def inertia_error(mech: Mechanism, what: str) -> MechanismError:
-    """The error of ``what``, which inverts the mass matrix, for a mechanism that can move without moving mass."""
+def inertia_error(mech: Mechanism, label: str) -> MechanismError:
+    """The error of the function ``label``, which inverts the mass matrix, for a mechanism that can move without moving
+    mass.
+    """
     if mech.loops:
         return MechanismError(
-            f"{what} needs a positive mass matrix, but a degree of freedom of mechanism {mech.name!r} moves nothing "
+            f"{label} needs a positive mass matrix, but a degree of freedom of mechanism {mech.name!r} moves nothing "
             "with inertia: give the links it moves mass and inertia, or its joint armature; what holds it still is "
             "known without (static_forces, and reactions to them)"
         )
     names = ", ".join(map(str, mech._massless_joints))
     return MechanismError(
-        f"{what} needs a positive mass matrix, but nothing with inertia moves with joint {names} of mechanism "
+        f"{label} needs a positive mass matrix, but nothing with inertia moves with joint {names} of mechanism "
         f"{mech.name!r}: give its link mass and inertia, the joint armature, or make it fixed"
     )
 
 
-def require_inertia(mech: Mechanism, what: str, within_loops: bool = False) -> None:
-    """Refuse mechanisms whose mass matrix is singular at every configuration; ``within_loops``: that of the motions
-    which the loops allow."""
+def require_inertia(mech: Mechanism, label: str, within_loops: bool = False) -> None:
+    """Raise if the mass matrix is singular at every configuration; with ``within_loops``, if that of the motions
+    allowed by the loops is.
+    """
     if mech.parameters.singular_joints and not (within_loops and mech._loops_resist is not False):
-        raise inertia_error(mech, what)
+        raise inertia_error(mech, label)
 
 
 def loops_resist(mech: Mechanism) -> bool | None:
-    """Whether joints that move nothing with inertia are tied by loops to ones that do; None if that is unknown, as of
-    loops that do not close from the initial configuration."""
+    """Whether joints without inertia are tied by loops to ones with inertia. None if loops do not close from the
+    initial configuration.
+    """
     from linkwise.dynamics.massless import has_inertia_with_loops  # closing loops is a matter of dynamics
 
     return has_inertia_with_loops(mech)
@@ -166,8 +170,9 @@ def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.nd
 
 
 def idle_spin(body: Body) -> str:
-    """Of a body with mass and a joint with several coordinates, the rotation that nothing resists, such as that of a
-    thin rod about itself; nothing where it is another motion, or where the joint has no other."""
+    """Text on the rotation without inertia, such as the spin of a thin rod, of a body with mass on a joint with several
+    coordinates; empty if there is none.
+    """
     motions = _motions_at_zero(body.kind)
     if body.mass == 0.0 or motions.shape[1] < 2:
         return ""
@@ -185,7 +190,7 @@ def idle_spin(body: Body) -> str:
 
 
 def _motions_at(kind: Joint, q: Sequence[float]) -> np.ndarray:
-    """(6, nv): what each velocity coordinate does to the link, ``[omega; v]`` in its own frame."""
+    """(6, nv): motion of the link per unit of each velocity coordinate, ``[omega; v]`` in its own frame."""
     to_link = np.kron(np.eye(2), np.asarray(kind.alignment, dtype=float))
     return np.array([to_link @ [*motion.angular, *motion.linear] for motion in kind.motion(q)], dtype=float).T
 
@@ -198,7 +203,7 @@ def _motions_at_zero(kind: Joint) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _only_motion_at_zero(kind: Joint) -> list[float] | None:
-    """The motion at zero coordinates of a joint with one coordinate; None of others."""
+    """The motion at zero coordinates of a joint with one coordinate; None for other joints."""
     motions = _motions_at_zero(kind)
     return motions[:, 0].tolist() if motions.shape == (6, 1) else None
 
@@ -316,7 +321,7 @@ class _Sweep:
         return name if name in self._columns else ""
 
     def _leader_rows(self, body: Body, resisted: np.ndarray, motions: np.ndarray) -> np.ndarray:
-        """Rows on motions at the parent's side, where the joint moves with the rates of its leader."""
+        """Rows on motions at the parent's side, for a joint that moves with the rates of its leader."""
         ratio, columns = (body.mimic.ratio if body.mimic else 1.0), self._columns[self._leader(body)]
         leader = self.mech.bodies[self.mech.body_index(self._leader(body))].kind
         units = [self._size if measure.of == LENGTH else 1.0 for measure in leader.measures("v")]

@@ -94,8 +94,8 @@ def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:
 
 
 def closure_lengths(kind: LoopKind) -> list[bool]:
-    """For each constraint of a loop whether it is a length: a closure that changes with the position alone, or a
-    velocity.
+    """For each constraint of a loop, whether it is a length: its error scales with the position, or it is on
+    velocities.
     """
     still = Matrix3.from_rows(np.eye(3).tolist())
     here, there = (kind.closure(still, Vector3(*(scale * x for x in (0.3, 0.5, 0.7)))) for scale in (1.0, 2.0))
@@ -137,7 +137,7 @@ def _longest(lengths: Iterator[float]) -> float:
 
 
 def _offsets(mech: Mechanism) -> Iterator[float]:
-    """Distances in the mechanism's data; those on the ground count only where joints or loops are attached."""
+    """Distances in the mechanism's data; distances on the ground count only at joints and loops."""
     for body in mech.bodies:
         yield math.hypot(*body.position.tolist())
         if body.mass:

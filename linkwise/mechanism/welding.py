@@ -28,7 +28,7 @@ class RigidMass:
 
     @classmethod
     def given(cls, label: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
-        """The mass that a caller describes; if ``com`` is a pose, ``inertia`` is along its axes."""
+        """The mass described by a caller; if ``com`` is a pose, ``inertia`` is along its axes."""
         rotation, position = checked_pose(f"{label}: com", com)
         moments = checks.checked_inertia(f"{label}: inertia", inertia)
         if rotation is not IDENTITY and not np.array_equal(rotation, IDENTITY):
@@ -46,12 +46,12 @@ class RigidMass:
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """Mass, centre of mass, inertia by rows; none of nothing."""
+        """Mass, centre of mass, inertia by rows; empty without mass and inertia."""
         return () if self.is_nothing else (float(self.mass), *self.com.tolist(), *self.inertia.ravel().tolist())
 
     @property
     def is_nothing(self) -> bool:
-        """No mass and no inertia."""
+        """Whether there is neither mass nor inertia."""
         return self.mass == 0.0 and not self.inertia.any()
 
     def seen_from(self, rotation: np.ndarray, position: np.ndarray) -> RigidMass:
