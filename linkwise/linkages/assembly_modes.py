@@ -30,11 +30,11 @@ NEIGHBOURS = ((0, 1), (0, -1), (1, 1), (1, -1))  # axis and sense
 
 
 class Segments(NamedTuple):
-    """Edges of a grid in parts along which the mechanism moves a little only.
+    """Edges of a grid in parts, along each of which the mechanism moves only a little.
 
-    edge     (n,): which edge
-    shares   (n, 2): from where to where on it, 0 at its lower node and 1 at the other
-    q        (n, 2, nq): the configurations there
+    edge     (n,): index of the edge
+    shares   (n, 2): fractions of the edge where the part begins and ends; 0 is the lower node, 1 the other
+    q        (n, 2, nq): configurations at both
     """
 
     edge: np.ndarray
@@ -43,14 +43,14 @@ class Segments(NamedTuple):
 
 
 class AssemblyModeGrid:
-    """The configurations of an assembly mode at the nodes of a grid.  Inside, the two coordinates are dimensionless as
-    directions of motion are, see ``Manifold``.
+    """The configurations of an assembly mode at the nodes of a grid. Inside, the two coordinates are dimensionless like
+    directions of motion, see ``Manifold``.
 
     units   (2,): of the two coordinates
     q       (n, nq): of the nodes that are reached
-    node    (n, 2): which these are
-    number  (n1, n2): their place in q, -1 for what is not reached
-    bases   (n, nv, dof): of the motions that the loops allow, turned alike everywhere (``oriented``)
+    node    (n, 2): indices of these nodes on the grid
+    number  (n1, n2): index in q, -1 for nodes that are not reached
+    bases   (n, nv, dof): null-space bases of the loops, with equal orientation everywhere (``oriented``)
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class AssemblyModeGrid:
     # Reaching nodes ------------------------------------------------------------------------------------------------
 
     def _begin(self, start: np.ndarray) -> None:
-        """From the start to the node next to it."""
+        """Move from the start to the nearest node."""
         here = self.coordinates(start)
         node = np.array([[int(np.argmin(np.abs(line - x))) for line, x in zip(self.lines, here, strict=True)]])
         q, done = self._advance(start[None], here[None], self.node_coordinates(node), CAREFUL)
@@ -93,7 +93,7 @@ class AssemblyModeGrid:
         self.number[tuple(node[0])] = 0
 
     def _spread(self) -> None:
-        """Reach all nodes that can be, each from a neighbour; in small steps only where large ones fail."""
+        """Reach all reachable nodes, each from a neighbour; small steps are taken only where large ones fail."""
         smallest = QUICK
         while True:
             sources, axis, sense = self._frontier()
@@ -111,7 +111,7 @@ class AssemblyModeGrid:
                 smallest = QUICK
 
     def _frontier(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Reached nodes with a neighbour on the grid that is not reached: their numbers, axis and sense."""
+        """Reached nodes with an unreached neighbour: their numbers, and axis and sense of the neighbour."""
         border = []
         for axis, sense in NEIGHBOURS:
             there = self.node + sense * np.eye(2, dtype=int)[axis]
@@ -212,8 +212,9 @@ class AssemblyModeGrid:
         return is_alike & (of_all == _sign_changes(here.u, here.v, self.unlocked.jacobian(there), rank))
 
     def _motion(self, pinned: Decomposition, change: np.ndarray) -> np.ndarray:
-        """(n, nv): by which the two coordinates change so (n, 2), to first order, where the constraints are
-        decomposed."""
+        """(n, nv): first-order motions that change the two coordinates by ``change`` (n, 2), from decomposed
+        constraints.
+        """
         count = self.mech.n_constraints + len(self.manifold.held)
         wanted = np.concatenate([np.zeros((len(change), count)), change], axis=-1)
         motion = np.zeros((len(change), self.mech.nv))
@@ -266,7 +267,7 @@ class AssemblyModeGrid:
 
     @cached_property
     def inner_edges(self) -> tuple[Segments, list[Edge]]:
-        """Edges that join two nodes, and which these are."""
+        """Segments of the edges between two reached nodes, and these edges."""
         nodes, edges = [np.zeros((0, 2), dtype=int)], []
         for axis in (0, 1):
             pairs = (self.number[:-1], self.number[1:]) if axis == 0 else (self.number[:, :-1], self.number[:, 1:])
@@ -280,8 +281,8 @@ class AssemblyModeGrid:
         return segments._replace(edge=renumbered[segments.edge]), [edges[k] for k in joined.tolist()]
 
     def _segments(self, low: np.ndarray, high: np.ndarray) -> Segments:
-        """Segments of the edges between nodes low (n,) and high (n,), without edges along which the mechanism changes
-        its assembly mode.
+        """Segments of the edges between nodes low (n,) and high (n,), without edges along which the assembly mode
+        changes.
         """
         start, goal = self.node_coordinates(self.node[low]), self.node_coordinates(self.node[high])
         met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.arange(len(low)), np.zeros(len(low)), self.q[low])]
@@ -340,7 +341,9 @@ class AssemblyModeGrid:
         return edges, q, at_limit
 
     def _turning_back(self, sources: np.ndarray, axis: int, sense: int) -> np.ndarray:
-        """(n, nq): where a coordinate, driven from nodes while the other stands still, cannot go on."""
+        """(n, nq): configurations beyond nodes where a coordinate, driven while the other stands still, cannot go
+        on.
+        """
         moving, still = self.pair[axis], self.pair[1 - axis]
         line = replace(self.manifold, held=(*self.manifold.held, still), rank=self.manifold.rank + 1)
         goal = self.node_coordinates(self.node[sources] + sense * np.eye(2, dtype=int)[axis])
@@ -395,7 +398,7 @@ def _sign_changes(u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, rank: int)
 
 
 def joined(edges: Sequence[Edge]) -> list[tuple[list[int], bool]]:
-    """Chains of places in ``edges``, and whether each is closed; neighbours cross edges of one cell."""
+    """Chains of indices into ``edges``, and whether each is closed; neighbours cross edges of one cell."""
     number = {edge: k for k, edge in enumerate(edges)}
     neighbours: dict[int, list[int]] = defaultdict(list)
     for i, j in dict.fromkeys(cell for edge in edges for cell in _cells_beside(edge)):
@@ -438,10 +441,9 @@ def bracketed_roots(
     at_low: np.ndarray,
     at_high: np.ndarray,
 ) -> np.ndarray:
-    """(n,): where functions that have values of different sign at low (n,) and high (n,) vanish, by Chandrupatla's
-    method.
+    """(n,): roots of functions with values of different sign at low (n,) and high (n,), by Chandrupatla's method.
 
-    function   ``function(x, which)`` gives the values (k,) at x (k,) of the functions with the numbers ``which`` (k,)
+    function   ``function(x, which)`` returns the values (k,) at x (k,) of the functions with the indices ``which`` (k,)
     """
     width = ROOT * np.abs(high - low)
     # The root is between a, the latest, and b; c is the one before.

@@ -141,7 +141,7 @@ def motion_path(manifold: Manifold, q: np.ndarray, limits: bool, toward: np.ndar
 
 
 def require_within(mech: Mechanism, slack: LimitSlack | None, q: np.ndarray) -> None:
-    """Refuse a start beyond the limits of a joint, where these are asked for."""
+    """Raise if the start is beyond the limits of a joint; without ``slack`` limits do not count."""
     if slack is not None and slack(q).min(initial=np.inf) < -1e-9:
         joint = slack.names[int(np.argmin(slack(q)))]
         raise MechanismError(f"joint {joint!r} of mechanism {mech.name!r} is beyond its limits at the start")
@@ -185,7 +185,7 @@ def join(back: Continuation, forward: Continuation) -> tuple[np.ndarray, np.ndar
 
 
 class _ArcLength(Continuation):
-    """From q along a one-dimensional manifold, until the curve comes back, meets a limit, or has become too long."""
+    """Continuation along a one-dimensional manifold, until the curve comes back, meets a limit or becomes too long."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class _ArcLength(Continuation):
         return True
 
     def _gap_to_start(self, q: np.ndarray) -> np.ndarray:
-        """(nv,): from q to where the walk began, whole turns left out."""
+        """(nv,): from q to the start, without whole turns."""
         return -self.manifold.shortest(self.q[0], q)
 
     def _distance_to_start(self, iterations: int = 10) -> float:
@@ -262,9 +262,9 @@ class _ArcLength(Continuation):
 
 
 class Maximization(Continuation):
-    """From q uphill, ``sense`` 1, or downhill, -1, by a dimensionless coordinate: configurations ``q``, each higher
-    than the one before, their place ``arc`` along the way, the ``cause`` of the end, and the ``joint`` or joints whose
-    limits are it."""
+    """Steepest ascent of a dimensionless coordinate from q with ``sense`` 1, descent with -1. Each configuration is
+    higher than the one before. Joint limits that are met are followed while they hold it back.
+    """
 
     def __init__(
         self,
@@ -309,7 +309,7 @@ class Maximization(Continuation):
 
     @property
     def _family(self) -> Manifold:
-        """Configurations with the limits that are met held where they are."""
+        """The manifold with active limits held at their bounds."""
         if not self.active or self.slack is None:
             return self.manifold
         limits = [self.slack.coordinate(side) for side in self.active]
@@ -336,8 +336,9 @@ class Maximization(Continuation):
         return self.sense * float(self.measured.value(q))
 
     def _slope(self, q: np.ndarray) -> np.ndarray:
-        """(nv,): the steepest way up among the motions that are possible and do not go beyond a limit that is met: with
-        reactions of the limits that push and never pull.  Those along which it leads are ``active`` from now on."""
+        """(nv,): steepest ascent among the motions that do not violate a limit; reactions of limits push and never
+        pull. Updates ``active``, the limits that are followed.
+        """
         from scipy.optimize import nnls  # here: importing it takes longer than everything else together
 
         basis = self.manifold.basis(q)

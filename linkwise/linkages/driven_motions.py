@@ -38,11 +38,11 @@ class DrivenMotion(Tabular):
 
     q    (..., nq)
     v    (..., nv): of all joints
-    a    (..., nv): the same
-    inputs   what was driven
+    a    (..., nv): of all joints
+    inputs   names of the driven joints and coordinates
 
-    What is said of a link or point is (..., 3), in axes of the world.  A point is the origin of a link or frame, by its
-    name, as named points of ``Builder.linkage`` are; or (link, (x, y, z)), in that one's coordinates.
+    Quantities of links and points are (..., 3), in axes of the world. A point is the name of a link or frame, for its
+    origin, as named points of ``Builder.linkage`` are; or (link, (x, y, z)), in coordinates of the link.
     """
 
     mech: Mechanism
@@ -71,8 +71,9 @@ class DrivenMotion(Tabular):
         )
 
     def table(self) -> tuple[list[str], Float64Array]:
-        """Names (the input, q.crank, ..., v.crank, ..., a.crank, ...) and values (n, columns) of what ``to_csv``
-        writes: coordinates, velocities and accelerations over the positions of the input."""
+        """Names (the input, q.crank, ..., v.crank, ..., a.crank, ...) and values (n, columns) for ``to_csv``:
+        coordinates, velocities and accelerations over positions of the input.
+        """
         name, values = self.over
         of_q, of_v = self.mech.coordinates.names("q"), self.mech.coordinates.names("v")
         parts = {"q": of_q, "v": of_v, "a": of_v}
@@ -213,7 +214,7 @@ def _single_coordinates(mech: Mechanism, name: str) -> list[str]:
 
 
 def _configurations(mech: Mechanism, q: ByJoint | None) -> Float64Array:
-    """(..., nq): q, or where driven joints are, the loops closed."""
+    """(..., nq): q as an array, with loops closed where only driven joints are given."""
     (q,) = checked_arrays(mech, q={} if q is None else q)
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
@@ -237,7 +238,7 @@ def _require_regular(mech: Mechanism, q: np.ndarray, inputs: Sequence[str]) -> N
 
 
 def _joints_outside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
-    """Joints that no loop moves, without those that are named or have a named coordinate."""
+    """Joints that no loop moves, except those that are named or have a named coordinate."""
     within = {body for loop in mech.loops for body in loop.bodies_within(mech)}
     known = {name if name in mech.joint_names else mech.coordinates.joint_of(name) for name in named}
     return [

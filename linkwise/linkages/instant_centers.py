@@ -42,7 +42,7 @@ class InstantCenters:
         return f"<InstantCenters of {self.mechanism.name!r}: {', '.join(self.links)}>"
 
     def between(self, first: str, second: str = GROUND) -> Float64Array:
-        """(..., 3): the pole of two links; of one and the ground, about which it rotates in the world."""
+        """(..., 3): the pole of two links; with one link, its pole against the ground."""
         i, j = (self._number(name) for name in (first, second))
         if i == j:
             raise MechanismError(f"an instant centre is between two links, and {first!r} is the same as {second!r}")
@@ -90,7 +90,7 @@ def instant_centers(
 
 
 def _motion(mech: Mechanism, q: Float64Array, hold: Sequence[str]) -> Float64Array:
-    """(..., nv): the one motion that a mechanism can do."""
+    """(..., nv): the motion of a mechanism with one degree of freedom."""
     if not q.size:
         return np.zeros((*q.shape[:-1], mech.nv))
     manifold = constraint_manifold(mech, q.reshape(-1, mech.nq)[0], hold)

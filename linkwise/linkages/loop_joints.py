@@ -1,4 +1,4 @@
-"""Joints that close loops as joints of the tree, with coordinates of their own."""
+"""Move joints that close loops into the tree, where they have coordinates."""
 
 from __future__ import annotations
 

@@ -59,15 +59,15 @@ def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str
 
 @dataclass(frozen=True, eq=False)
 class Manifold:
-    """Configurations with all loops closed and some coordinates held; manifold by ``constraint_manifold``.
+    """Configurations with closed loops and some coordinates locked; made by ``constraint_manifold``.
 
-    Directions of motion, equations and held coordinates are dimensionless (``units``), so that what is near, long or
-    singular does not depend on the unit of lengths; configurations q are as they are.
+    Directions of motion, equations and locked coordinates are dimensionless (``units``), so that decisions do not
+    depend on the unit of length; configurations q are not scaled.
 
-    free      (nv,): which velocities are not those of held joints
-    held      coordinates, other than whole joints, that have given values
-    rank      of the equations, wherever they are not singular
-    limited   joints with limits do not come back after a full turn: their limits count turns
+    free      (nv,): which velocities are not those of locked joints
+    held      locked coordinates other than whole joints
+    rank      of the equations at regular configurations
+    limited   whether joints with limits count turns, so that they do not come back after a full turn
     """
 
     mech: Mechanism
@@ -94,7 +94,7 @@ class Manifold:
         return len(self.columns) - self.rank
 
     def values(self, q: np.ndarray) -> np.ndarray:
-        """(..., k): of the held coordinates."""
+        """(..., k): values of the locked coordinates."""
         return (
             np.stack([coordinate.value(q) for coordinate in self.held], axis=-1)
             if self.held
@@ -137,8 +137,9 @@ class Manifold:
         return basis
 
     def nearest_motion(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """(nv,): the motion nearest to ``direction``, of unit length; one state.  In a singular position, where more
-        motions than elsewhere satisfy the equations, this goes straight on."""
+        """(nv,): the possible motion nearest to ``direction``, of unit length; one state. In a singular position, where
+        more motions are possible, it goes straight on.
+        """
         null = self.decomposed(q).null
         motion = np.zeros(self.mech.nv)
         motion[self.columns] = null @ (null.T @ direction[self.columns])
@@ -182,13 +183,13 @@ class Manifold:
         return there, bool(closed) and bool(correction <= CORRECTED * abs(distance))
 
     def shortest(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """(..., nv): from one configuration to another, whole turns left out."""
+        """(..., nv): from one configuration to another, without whole turns."""
         way = self.difference(start, end)
         return np.where(self.periodic, way - TURN * np.round(way / TURN), way)
 
     @cached_property
     def periodic(self) -> np.ndarray:
-        """(nv,): which coordinates may grow by a full turn without any link being elsewhere."""
+        """(nv,): coordinates that may grow by a full turn while every link keeps its pose."""
         mech, is_periodic = self.mech, np.zeros(self.mech.nv, dtype=bool)
         q, metres = tree.neutral(mech), np.array([1.0, 1.0, 1.0, self.units.length])
         poses = tree.link_poses(mech, q) / metres
@@ -289,5 +290,5 @@ def measures(
 
 
 def same_sense(reference: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """(...): 1 where two bases of neighbouring planes are turned alike, -1 where one is the other's mirror image."""
+    """(...): 1 where two bases of neighbouring planes have the same orientation, -1 where they are mirror images."""
     return np.where(np.linalg.det(np.swapaxes(reference, -1, -2) @ basis) < 0.0, -1.0, 1.0)

@@ -123,7 +123,7 @@ def range_of_motion(
 
 
 def warn_of_unknown_ends(result: RangeOfMotion) -> None:
-    """Say at which ends of a range the search gave up."""
+    """Warn of ends of a range at which the search gave up."""
     unknown = [str(end) for end in result.ends if end.cause in (TOO_LONG, STUCK)]
     if unknown:
         warn_caller(
@@ -171,7 +171,7 @@ def _end(measured: NamedCoordinate, q: np.ndarray, cause: str, joint: str = "") 
 
 
 def _stops(path: MotionPath, measured: NamedCoordinate, values: np.ndarray) -> list[RangeEnd]:
-    """Both ends of a path that does not come back."""
+    """Both ends of an open path."""
     ends = [
         _end(measured.centred(values[-side]), path.q[-side], path.causes[side], path.joints[side]) for side in (0, 1)
     ]

@@ -131,7 +131,7 @@ def _warn_of_unknown_parts(path: MotionPath) -> None:
 def _find_positions(
     path: MotionPath, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str]
 ) -> list[SingularPosition]:
-    """All singular positions of a motion, in the order in which they are passed."""
+    """All singular positions of a motion, in order along the path."""
     manifold = constraint_manifold(path.mechanism, path.q[0], ())
     positions = _dependent_loops(path, manifold)
     bases = manifold.basis(path.q)
@@ -167,21 +167,22 @@ def _zeros(path: MotionPath, manifold: Manifold, measure: Measure, bases: np.nda
 
 
 def _motions(manifold: Manifold, rows: np.ndarray) -> np.ndarray:
-    """(nv, k), orthonormal: what moves while dimensionless rates, ``rows`` times velocities, are zero, known to be
-    something."""
+    """(nv, k), orthonormal: motions for which the dimensionless rates ``rows`` times velocities vanish; at least
+    one.
+    """
     parts = decompose(rows, SINGULAR)
     null = parts.v[:, min(int(parts.rank), rows.shape[1] - 1) :]
     return np.linalg.qr(manifold.units.velocities[:, None] * null)[0]
 
 
 def _step(path: MotionPath, i: int) -> float:
-    """The length of the step behind the i-th configuration, also across the start of a closed path."""
+    """Length of the step behind the i-th configuration; closed paths continue across the start."""
     count = len(path.steps)
     return float(path.steps[i % count]) if path.is_closed or 0 <= i < count else 0.0
 
 
 def _local_minima(path: MotionPath, sizes: np.ndarray) -> list[int]:
-    """Configurations of a path at which a number is smaller than at the neighbours."""
+    """Configurations of a path at which a number is smaller than at both neighbours."""
     before, after = np.concatenate([[np.inf], sizes[:-1]]), np.concatenate([sizes[1:], [np.inf]])
     if path.is_closed:  # the last is the first once more
         before[0], after[-1] = sizes[-2], -np.inf
@@ -190,8 +191,9 @@ def _local_minima(path: MotionPath, sizes: np.ndarray) -> list[int]:
 
 
 def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tuple[float, float]:
-    """The distance from the k-th configuration, within a step to either side, at which a size is smallest, and the
-    size."""
+    """The smallest value of ``size`` within a step to either side of the k-th configuration: its distance, and the
+    value.
+    """
     from scipy.optimize import minimize_scalar  # here: importing it takes longer than everything else together
 
     least = minimize_scalar(

@@ -191,11 +191,11 @@ def _velocity_at(
 
 
 class _Push(NamedTuple):
-    """A joint or loop that acts on a link, in the world; signs are open.
+    """A joint or loop that acts on a link, in the world; signs are arbitrary.
 
     force, moment   (..., 3) each
     point           (..., 3): where they act
-    transmitted     (..., 3, 3): takes from rotations the one that the joint leaves free, if there is just one
+    transmitted     (..., 3, 3): removes the rotation that the joint leaves free from rotations, if there is just one
     """
 
     name: str
@@ -240,13 +240,13 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
 
 
 def _projection_on_one(axes: Float64Array) -> Float64Array:
-    """(..., 3, 3): the projection on the direction of rows (..., k, 3); nothing where they have several."""
+    """(..., 3, 3): the projection on the direction of rows (..., k, 3); zero where they span several."""
     svd = decompose(axes, TOGETHER)
     return np.where(np.asarray(svd.rank)[..., None, None] == 1, svd.pseudo_inverse @ axes, 0.0)
 
 
 def _choose_push(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
-    """The one by which the output link is moved."""
+    """The joint or loop that moves the output link: ``at``, or the only one with a force."""
     names = [push.name for push in pushes]
     if at is not None:
         if at not in names:

@@ -28,7 +28,7 @@ class SingularCurve:
     """A curve in a workspace.
 
     kind        "boundary": the two coordinates cannot go on; "limit": a joint is at its limit there; "input", "output",
-                "constraint": singular positions as of ``SingularPosition``
+                "constraint": singular positions as in ``SingularPosition``
     points      (n, 2): the two coordinates
     q           (n, nq): the configurations
     is_closed   whether the last point is joined to the first
@@ -141,7 +141,7 @@ def workspace(
 def _extent(
     mech: Mechanism, coordinate: NamedCoordinate, start: np.ndarray, hold: Sequence[str], limits: bool
 ) -> tuple[float, float]:
-    """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
+    """Range of a coordinate, with a margin so that the boundary is inside."""
     motion_range = search_range(mech, coordinate.name, start, hold, limits)
     if any(end.cause in (TOO_LONG, UNLIMITED) for end in motion_range.ends):
         raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
@@ -212,7 +212,7 @@ def dependence_curves(grid: AssemblyModeGrid) -> list[SingularCurve]:
 def _crossings(
     grid: AssemblyModeGrid, segments: Segments, edges: list[Edge], signed: Signed
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Configurations (k, nq) on grid edges where ``signed(q, segment)`` changes its sign, and the numbers of those
+    """Configurations (k, nq) on grid edges where ``signed(q, segment)`` changes its sign, and the indices of those
     edges.
     """
     ends = np.array([signed(segments.q[:, side], np.arange(len(segments.edge))) for side in (0, 1)])

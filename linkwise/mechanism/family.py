@@ -114,8 +114,8 @@ def without_loops(mech: Mechanism) -> Mechanism:
 
 
 def holding(mech: Mechanism, loops: Sequence[Loop]) -> Mechanism:
-    """The mechanism with further checked loops that hold frames to the ground. Those with the same frames held at
-    other places form its family.
+    """The mechanism with further checked loops that hold frames to the ground. Mechanisms with the same frames held at
+    other poses form one family.
     """
     first = len(mech.loops)
     frames = (mech.frames[loop.link_b] for loop in loops)

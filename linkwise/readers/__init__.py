@@ -130,7 +130,7 @@ def _mujoco_reader(value: Any) -> Callable[..., Mechanism] | None:
 
 @contextmanager
 def _name_document(source: str) -> Iterator[None]:
-    """Context in which errors name the document, and overflow in computations from its numbers is refused."""
+    """Context in which errors name the document; overflow in computations from its numbers is an error."""
     with np.errstate(all="ignore"):
         try:
             yield

@@ -25,8 +25,9 @@ XACRO = ".xacro"
 
 
 def document(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | bytes, str, Path | None]:
-    """The document of a file, a text or a robot description, with macros expanded; what messages call it, and the
-    folder it is in."""
+    """The document of a file, a text or a robot description, with macros expanded; its name in messages, and its
+    folder.
+    """
     arguments: Mapping[str, str] = {}
     if isinstance(path_or_text, str) and path_or_text.startswith(DESCRIPTIONS):
         path_or_text, arguments = _described(path_or_text.removeprefix(DESCRIPTIONS))

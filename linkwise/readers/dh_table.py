@@ -118,7 +118,7 @@ def _value(number: int, name: str, cell: str) -> Any:
 
 
 def _collect_components(cells: dict[str, Any]) -> dict[str, Any]:
-    """Components of vectors and tensors put together."""
+    """The row with components of vectors and tensors collected."""
     plain = {name.lower().replace("_", ""): name for name in cells}
     row = dict(cells)
     for vector in ("r", "com"):
@@ -152,7 +152,7 @@ def _convert_degrees(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_units(number: int, row: Mapping[str, Any]) -> None:
-    """Refuse numbers that are plausible only in other units; what is no number is from_dh's to refuse."""
+    """Raise for numbers that are plausible only in other units; ``from_dh`` refuses what is no number."""
     sliding = row.get("kind") == "prismatic"
     angles = ("alpha", "theta") if sliding else _ANGLES
     lengths = (*_LENGTHS, "offset") if sliding else _LENGTHS

@@ -254,7 +254,7 @@ _HINGE = ("link_a", "link_b", "point", "axis")
 
 @dataclasses.dataclass(frozen=True)
 class Companion:
-    """A YAML file of loops, with the parsed URDF document."""
+    """A YAML file of loops, and the URDF document that it belongs to."""
 
     source: str
     table: Mapping[str, Any]
@@ -353,7 +353,7 @@ def _parse_yaml(file: Path) -> Mapping[str, Any]:
 
 
 def _yaml_joint(joint: str, word: str) -> Joint:
-    """The joint that a word of ``joint_type`` means."""
+    """The joint for a word of ``joint_type``."""
     if word.upper() == "SPHERICAL":
         return Spherical()
     axes = "XY" if word.upper() == "CARDAN" else word.upper().removeprefix("UJOINT_")
@@ -365,7 +365,7 @@ def _yaml_joint(joint: str, word: str) -> Joint:
 
 
 def _pair(mech: Mechanism, children: Mapping[str, str], pair: Any, word: Any) -> Loop:
-    """Two frames that coincide, or their origins.  ``children``: the link that each joint moves."""
+    """A loop between two coincident frames, or their origins. ``children``: the link that each joint moves."""
     if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(name, str) for name in pair)):
         raise MechanismError(f"closed_loop: {pair!r} is no pair of names of frames")
     kinds = {"3d": Spherical(), "6d": Fixed()}

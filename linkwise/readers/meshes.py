@@ -141,7 +141,7 @@ def _check_stl(data: bytes) -> None:
 
 
 def _collada_unit(data: bytes, source: str) -> float:
-    """Metres per unit of a COLLADA file, whose XML is refused where documents of robots are."""
+    """Metres per unit of a COLLADA file; its XML is checked like that of robots."""
     root = parse_xml(data, source)
     if root.tag != "COLLADA":
         raise root.error(f"a COLLADA file starts with <COLLADA>, not <{root.tag}>")

@@ -32,11 +32,11 @@ class Findings:
         self._remarks: dict[str, list[str]] = {}
 
     def omit(self, location: str, feature: str, advice: str, constrains: bool = False) -> None:
-        """Something does not act: see ``Note``."""
+        """Record an ignored element: see ``Note``."""
         self._omissions.setdefault((feature, advice, constrains), []).append(location)
 
     def remark(self, location: str, message: str) -> None:
-        """Something is read otherwise than it may have been meant; the message continues the place."""
+        """Record an element that is read otherwise than it may have been meant; the message follows its location."""
         locations = self._remarks.setdefault(message, [])
         if location not in locations:  # copies of an element have the same
             locations.append(location)
@@ -48,7 +48,7 @@ class Findings:
         return tuple(sorted(notes, key=lambda note: not note.constrains))
 
     def told(self, mechanism: Mechanism, source: str) -> Mechanism:
-        """The mechanism with the notes; warns once of each kind of finding."""
+        """The mechanism with the notes; warns once per kind of finding."""
         self.warn_of_remarks()
         known = dataclasses.replace(mechanism.annotations, notes=(*mechanism.annotations.notes, *self.notes))
         mechanism = dataclasses.replace(mechanism, annotations=known)
@@ -125,11 +125,11 @@ class Reader(Protocol):
     def __call__(
         self, root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
     ) -> Mechanism:
-        """The mechanism that the parsed document describes; what is to be told of it is left in ``root.findings``.
+        """The mechanism of the parsed document; warnings and notes are collected in ``root.findings``.
 
-        gravity   (3,) in the ground frame; None for what the document or its format says
-        folder    where files that the document names are looked for; None for a text, which has no place
-        mimic     whether joints that mimic others do; they are free otherwise
+        gravity   (3,) in the ground frame; None for the document's, or the format's
+        folder    searched for files that the document names; None for text
+        mimic     whether mimic joints follow their leaders; otherwise they are free
         """
 
 
@@ -184,10 +184,10 @@ def unbounded(limit: float) -> float:
 class Element:
     """An XML element with its line number, for messages.
 
-    Namespace prefixes are kept as part of the tag, so that elements of extensions are told apart from the format's own.
-    ``owner`` is the label of the nearest element around it that has a name; the root is not worth naming.
-    ``content`` is the text between its tags, without that of its children and without blanks around it.
-    ``findings`` collects what is to be told of the whole document; all its elements share it.
+    Namespace prefixes are kept as part of the tag, so that extensions differ from the format's own elements. ``owner``
+    is the label of the nearest named element around it, other than the root. ``content`` is the text between its tags
+    without children and surrounding blanks. ``findings`` collects the findings of the document; all its elements share
+    it.
     """
 
     tag: str
@@ -272,7 +272,7 @@ class Element:
 
 
 def warn(element: Element, message: str) -> None:
-    """A remark on an element that is read otherwise than it may have been meant."""
+    """Remark that an element is read otherwise than it may have been meant."""
     element.findings.remark(f"{element.source}:{element.line}: {element.label}", message)
 
 
@@ -316,7 +316,7 @@ def _hint(text: str) -> str:
 
 
 def document_of(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | bytes, str, Path | None]:
-    """The document that a caller gives, a file or text of some kind; what messages call it, and the folder it is in."""
+    """The document given by a caller, a file or text; its name in messages, and its folder."""
     if not isinstance(path_or_text, (str, os.PathLike)):
         raise TypeError(f"load takes the path of a {kind} file, or its text, not a {type(path_or_text).__name__}")
     if isinstance(path_or_text, str):

@@ -144,11 +144,11 @@ class Frames:
         self._poses: dict[str, Pose] = {}
 
     def pose(self, name: str) -> Pose:
-        """In the world."""
+        """Pose of a frame in the world."""
         return composed(self._model, self.model_pose(name))
 
     def model_pose(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
-        """In the model's frame."""
+        """Pose of a frame in the model's frame."""
         if name == MODEL:
             return HERE
         if name == WORLD:
@@ -164,7 +164,7 @@ class Frames:
         return self._poses[name]
 
     def _base_frame(self, element: Element) -> str:
-        """The frame that an element's pose is written in."""
+        """The frame in which the pose of an element is given."""
         pose = element.first("pose")
         said = pose.attributes.get("relative_to", "") if pose is not None else ""
         if not said and element.tag in ENDS:
@@ -186,7 +186,7 @@ def _element_pose(element: Element) -> Pose:
 
 
 def seen_from(frame: Pose, pose: Pose) -> Pose:
-    """A pose in the frame that the other is."""
+    """A pose, given in the same frame as ``frame``, seen from that one."""
     return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
 
 
@@ -220,7 +220,7 @@ class _Assembly:
         return carriers
 
     def add(self, joint: Element) -> None:
-        """A joint of the tree: it moves a link whose frame is the joint's."""
+        """Add a joint of the tree; it moves a link whose frame is that of the joint."""
         name, parent, child = joint.text("name"), self._end(joint, "parent"), self._end(joint, "child")
         joint_pose = self._frames.pose(name)
         at = HERE if parent == GROUND else self._frames.pose(parent)
@@ -237,7 +237,7 @@ class _Assembly:
         self._builder.joint(f"{child}_fixed", Fixed(), mover, child, seen)
 
     def close(self, joint: Element) -> None:
-        """A joint whose child is held already."""
+        """Add a loop for a joint whose child is held by another joint."""
         joint_pose, (a, b) = (
             self._frames.pose(joint.text("name")),
             (self._end(joint, tag) for tag in ("parent", "child")),
@@ -271,7 +271,7 @@ class _Assembly:
             raise joint.error(f"{joint.label}: {error}") from None
 
     def _axis(self, joint: Element, tag: str) -> tuple[float, ...]:
-        """In the joint's frame."""
+        """The axis in the joint's frame."""
         element = joint.required(tag)
         xyz = element.first("xyz")
         vector = np.array((0.0, 0.0, 1.0) if xyz is None else xyz.content_numbers(3))

@@ -50,7 +50,7 @@ class _Reader:
         self._virtual = {_ROOT_JOINT, *(joint.text("name") for joint in root.all("virtual_joint"))}
 
     def _is_known(self, element: Element, kind: str, name: str, known: Collection[str]) -> bool:
-        """Whether a name exists; otherwise an error or a remark."""
+        """Whether a name exists; if not, an error or a remark."""
         if name in known:
             return True
         message = f"names the {kind} {name!r}, which mechanism {self._mech.name!r} does not have"

@@ -20,7 +20,7 @@ from linkwise.writers.report import Report
 
 
 def compose_joints(mech: Mechanism, has: Callable[[Joint], bool], report: Report) -> Mechanism:
-    """The mechanism with joints alone that a format ``has``; what cannot be composed of such is refused."""
+    """The mechanism with only those joints that a format ``has``; raises for joints that cannot be composed of them."""
     if all(has(body.kind) for body in mech.bodies):
         return mech
     names: dict[str, tuple[str, ...]] = {}
@@ -84,8 +84,9 @@ def _name(body: Body, step: Step) -> str:
 
 
 def _moved_body(body: Body, joint: str, step: Step, k: int | None = None, mimic: Mimic | None = None) -> Body:
-    """The body moved by one step where the one before it has left it; k is the coordinate whose numbers it has, None
-    for none."""
+    """The body moved by one step, at the pose left by the step before; ``k`` is the coordinate whose numbers it takes,
+    None for none.
+    """
 
     def part(values: Any) -> tuple[float, ...]:
         return (0.0,) if k is None else (values[k],)

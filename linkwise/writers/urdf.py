@@ -148,7 +148,7 @@ def _finite(x: float) -> float:
 
 
 def _one_number(values: tuple[float, ...]) -> float | None:
-    """The number that all coordinates have; None where they differ."""
+    """The common number of all coordinates; None if they differ."""
     return values[0] if len(set(values)) == 1 else None
 
 
@@ -286,7 +286,7 @@ def _look(link: Element, look: Look, report: Report) -> None:
 
 
 def _note_the_rest(mech: Mechanism, report: Report) -> None:
-    """Report everything that the format has no element for."""
+    """Report every part that the format has no element for."""
     for record in mech.elements:
         if not isinstance(record, (Actuator, EffortRange)):
             report.omit(RECORDS[type(record)].replace("_", " ").removesuffix("s"), name_of(record))

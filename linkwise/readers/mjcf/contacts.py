@@ -24,7 +24,7 @@ _FRICTIONLESS = 1  # condim
 
 
 def add_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
-    """The mechanism with shapes and contacts of its geoms; ignored ones are noted."""
+    """The mechanism with shapes and contacts of its geoms; ignored contacts are noted."""
     compiled, model = tree.compiled, tree.compiled.model
     if compiled.disables("constraint", "contact"):
         return mechanism
@@ -104,7 +104,7 @@ class _Contacts:
         )
 
     def _overridden(self, condim: int, friction: float, margin: float) -> tuple[float, float]:
-        """Friction, none of contact with a normal force alone, and margin; both may be the same for all contacts."""
+        """Friction (zero for frictionless contact) and margin, replaced by the model's override if enabled."""
         if overrides(self._compiled):
             friction, margin = float(self._model.opt.o_friction[0]), float(self._model.opt.o_margin)
         return 0.0 if condim == _FRICTIONLESS else max(0.0, friction), margin
@@ -202,7 +202,7 @@ def _note_numbers(geom: Geom, compiled: Compiled) -> None:
 
 
 def _note_solver(element: Element, feature: str, names: list[str]) -> None:
-    """Numbers of MuJoCo's solver that are not the format's own."""
+    """Note solver parameters that differ from the defaults."""
     if names:
         omit(element, f"{feature} with {' and '.join(names)}", _SOFTNESS)
 

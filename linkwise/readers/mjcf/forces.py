@@ -68,7 +68,7 @@ class Forces:
         ]
 
     def _enum(self, prefix: str, value: int) -> str:
-        """The word for a number of MuJoCo's."""
+        """The word for one of MuJoCo's numbers."""
         return getattr(self._compiled.library, f"mjt{prefix}")(int(value)).name.split("_")[-1].lower()
 
     # -- tendons ------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class Forces:
 
     @cached_property
     def rotors(self) -> dict[str, Rotor]:
-        """Inertia and damping that actuators add to hinges and slides, and the largest force of the active ones."""
+        """Inertia and damping added by actuators to hinges and slides, and the largest force of the active ones."""
         model, scalar = self._model, {joint.name for joint in self._tree.all_joints if joint.kind.only_step}
         rotors: dict[str, Rotor] = defaultdict(Rotor)
         forces: dict[str, Interval] = {}
@@ -271,7 +271,7 @@ class Forces:
         return _scaled(_clipped(self._driving_force(i), self._range(i, "force")), self._gear(i)[0])
 
     def _driving_force(self, i: int) -> Interval:
-        """Gain times control or activation where that is all of the force; servos have a state that nothing bounds."""
+        """Bounds of gain times control or activation, if that is the whole force; unlimited for servos."""
         model = self._model
         bias = self._enum("Bias", model.actuator_biastype[i])
         if self._enum("Gain", model.actuator_gaintype[i]) != "fixed":
@@ -286,7 +286,7 @@ class Forces:
         return _scaled(driven, float(model.actuator_gainprm[i, 0]))
 
     def effort_ranges(self) -> Iterator[EffortRange]:
-        """Bounds of what actuators together give to joints."""
+        """Bounds of the total actuator force of joints."""
         model, off = self._model, self._compiled.disables("actuation")
         for joint in (joint for joint in self._tree.all_joints if joint.kind.only_step):
             limited = bool(model.jnt_actfrclimited[joint.index])
@@ -297,7 +297,7 @@ class Forces:
                 yield EffortRange(joint.name, *map(float, model.jnt_actfrcrange[joint.index]))
 
     def records(self, site_frames: dict[int, str]) -> tuple[Actuator, ...]:
-        """The actuators that are read; those at sites drive the frames of these."""
+        """The actuators that are read; those at sites get frames as targets."""
         names = self._compiled.names("site", self._model.nsite)
         frames = {names[site]: frame for site, frame in site_frames.items()}
         records = []

@@ -100,14 +100,14 @@ class Meeting:
     parents_and_children: bool
 
     def world_meetings(self, geoms: list[Geom]) -> Iterator[tuple[Geom, Geom]]:
-        """Moving and fixed geoms that meet."""
+        """Pairs of a moving and a fixed geom that meet."""
         world = [geom for geom in geoms if geom.fixed]
         for geom in geoms:
             if not geom.fixed:
                 yield from ((geom, other) for other in world if self._meet(geom, other))
 
     def each_other(self, geoms: list[Geom]) -> Iterator[tuple[list[Geom], list[list[Geom]]]]:
-        """Moving geoms that are alike, and a group of each kind of alike ones on another moving body that they meet."""
+        """Groups of equal moving geoms, each with one group of every kind that they meet on another moving body."""
         groups: dict[tuple[int, int, int, str, bool], list[Geom]] = {}
         for geom in geoms:
             if not geom.fixed:
@@ -199,5 +199,5 @@ def _colour(compiled: Compiled, geom: int) -> tuple[float, ...] | None:
 
 
 def _decimal(colour: np.ndarray) -> tuple[float, ...]:
-    """Numbers of single precision as the shortest decimal numbers that they may have been."""
+    """Single-precision numbers as the shortest decimal numbers that round to them."""
     return tuple(float(str(number)) for number in colour)

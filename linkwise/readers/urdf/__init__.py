@@ -132,7 +132,7 @@ def _refuse_xacro(root: Element) -> None:
 
 
 def _root_link(root: Element, links: list[Element], joints: list[Element]) -> Element:
-    """The one link that is nobody's child."""
+    """The one link that is not a child."""
     names: set[str] = set()
     for link in links:
         if link.text("name") in names:
@@ -153,7 +153,7 @@ def _root_link(root: Element, links: list[Element], joints: list[Element]) -> El
 
 
 def _free_the_name_of_the_ground(links: Sequence[Element], ends: Sequence[Element]) -> None:
-    """Rename a link that is called like the fixed world without being it, and where ``ends`` of joints name it."""
+    """Rename a link that has the name of the fixed world, and its mentions in ``ends`` of joints."""
     names = {link.text("name") for link in links}
     if GROUND not in names:
         return
@@ -168,7 +168,7 @@ def _free_the_name_of_the_ground(links: Sequence[Element], ends: Sequence[Elemen
 
 
 def _free_the_name_of_the_base_joint(joints: list[Element]) -> None:
-    """Rename a fixed joint, whose name nobody sees again, that is called like the joint which makes the base float."""
+    """Rename a fixed joint that has the name of the joint that moves the base."""
     names = {joint.text("name") for joint in joints}
     for joint in joints:
         if joint.text("name") == FLOATING_BASE and joint.text("type") == "fixed":
@@ -224,7 +224,7 @@ def _note_unknown(element: Element) -> None:
 
 
 def _note_gazebo(gazebo: Element, settled: set[str]) -> None:
-    """Gazebo's own elements may close loops, tie joints (``settled`` ones are tied or fixed anyway) or drive."""
+    """Note Gazebo's elements that close loops, tie joints or drive; ``settled`` joints are tied or fixed anyway."""
     for child in gazebo.children:
         if child.tag == "joint":
             advice = "not read: write it as <loop> of URDF+, or give the loop by loops= of load"

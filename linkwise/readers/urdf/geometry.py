@@ -28,7 +28,7 @@ def _three(box: Element) -> tuple[float, ...]:
 
 
 def shapes_of(links: Sequence[Element]) -> tuple[Shape, ...]:
-    """The shapes of all links; what has none that acts is noted."""
+    """Collision shapes of all links; geometry without a shape is noted."""
     taken: set[str] = set()
     return tuple(shape for link in links for shape in _shapes_of_link(link, taken))
 
@@ -103,7 +103,7 @@ def _mesh(mesh: Element, folders: tuple[str, ...]) -> dict:
 
 
 def _colour(visual: Element, colours: dict[str, tuple[float, ...]]) -> tuple[float, ...] | None:
-    """Colour of a material, or of the material that it names."""
+    """Colour of a visual's material, or of the named material that it refers to."""
     material = visual.first("material")
     if material is None:
         return None

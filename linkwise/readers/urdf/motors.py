@@ -43,8 +43,8 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
 
 
 def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, ...]:
-    """One actuator per joint that has its own motor (the first of several), with
-    force bounds; other drives are noted.
+    """One actuator per joint that has its own motor (the first of several), with force bounds; other drives are
+    noted.
     """
     motors: dict[str, Actuator] = {}
     taken: set[str] = set()

@@ -75,6 +75,7 @@ def _set(mech: Mechanism) -> dict[str, object]:
 
 
 def _has(kind: Joint) -> bool:
+    """Whether MJCF has this kind of joint."""
     return FORMAT in kind.formats and kind.formats[FORMAT].fits(kind)
 
 

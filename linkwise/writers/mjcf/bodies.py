@@ -33,7 +33,7 @@ TOUCHES_NOTHING = (1 << 30, 0)  # masks of a geom that meets no other by masks
 
 @dataclass(frozen=True)
 class Chain:
-    """A body of the file: links without mass, the last with what they carry, moved by joints one after the other.
+    """A body of the file: massless links and the last link with their load, moved by joints one after the other.
 
     name, frame   of the body's frame: the last link's own, or a frame fixed to it, at this pose in it
     """
@@ -81,7 +81,7 @@ class Bodies:
         return body in self._elements
 
     def inside(self, body: int, pose: Pose) -> tuple[Element, Pose]:
-        """The element of a body, and a pose in it that is given in the link's frame."""
+        """The element of a body, and a pose in that element for a pose in the link's frame."""
         parent, origin = self._elements[body]
         return parent, seen_from(origin, pose)
 
@@ -164,8 +164,7 @@ class Bodies:
         ]
 
     def _poses(self, chain: Chain) -> tuple[list[Pose], Pose]:
-        """The body's frame seen from each link of the chain, in the configuration that the file has, and from the
-        parent."""
+        """The body's frame seen from each link of the chain, and from the parent, in the configuration of the file."""
         seen, poses = chain.frame, []
         for link in reversed(chain.links):
             body = self.mech.bodies[link]
@@ -305,14 +304,14 @@ def moved_by(kind: Joint, q: np.ndarray) -> Pose:
 
 
 def seen_from(frame: Pose, pose: Pose) -> Pose:
-    """A pose in the frame that the other is given in."""
+    """A pose, given in the same frame as ``frame``, seen from that one."""
     if frame is HERE:
         return pose
     return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
 
 
 def place(pose: Pose) -> dict[str, Any]:
-    """``pos`` and ``quat``, left out where they say nothing."""
+    """Attributes ``pos`` and ``quat``, without defaults."""
     rotation, position = pose
     turned = not np.array_equal(rotation, np.eye(3))
     return {
