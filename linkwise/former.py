@@ -103,7 +103,7 @@ MOVED = {
 
 
 def moved(name: str) -> Any:
-    """What an old name stands for, with a warning that says its new name."""
+    """The object of an old name, with a DeprecationWarning that gives its new name."""
     now = MOVED[name]
     warn_caller(f"linkwise.{name} is linkwise.{now} now; the old name goes with version 0.3", DeprecationWarning)
     value: Any = sys.modules[__package__]
@@ -113,7 +113,7 @@ def moved(name: str) -> Any:
 
 
 def moved_from(module: str) -> Callable[[str], Any]:
-    """``__getattr__`` of a public module that some names have left."""
+    """``__getattr__`` of a public module from which names have moved."""
 
     def __getattr__(name: str) -> Any:
         if f"{module}.{name}" in MOVED:
@@ -128,7 +128,7 @@ GONE = {"linkwise.simulation": "linkwise.motion", "linkwise.dynamics.closed": "l
 
 
 class _GoneModules:
-    """Says of modules that are gone where their contents are: objects pickled by earlier versions ask for them."""
+    """Raises for removed modules with their new names: objects pickled by earlier versions import them."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> None:

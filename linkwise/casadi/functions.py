@@ -96,7 +96,7 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
 
 
 def _evaluated(mech: lw.Mechanism, call: ActingCall, values: tuple[Any, ...]) -> Any:
-    """What acts on a mechanism, of CasADi's symbols or numbers."""
+    """Joint forces of force elements, of CasADi's symbols or numbers."""
     made = kept(mech, (function, call), lambda: symbolic_function(call.compiled(mech, target="numpy")))
     return made(*values)
 

@@ -1,8 +1,7 @@
-"""Controllers that are compiled: joint forces as a function of state and reference, written once on scalars.
+"""Compiled controllers: joint forces as a function of state and reference, written once on scalars.
 
-A ``ControlLaw`` is an element that acts (``mechanics/elements/law.py``), whose control inputs are the reference: so
-``rollout`` has it inside its compiled steps, and ``control(t, q, v)``, for ``simulate``, evaluates a kernel of the same
-code.
+A ``ControlLaw`` is a force element (``mechanics/elements/law.py``) whose control inputs are the reference. ``rollout``
+has it inside its compiled steps; ``control(t, q, v)``, for ``simulate``, evaluates a kernel of the same code.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ def clipped_slope(slope: Scalar, x: Scalar, bound: float) -> Scalar:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A reference that stays."""
+    """A constant reference."""
 
     numbers: np.ndarray
 
@@ -143,8 +142,8 @@ class CompiledControl:
     """A controller ``control(t, q, v) -> tau``, for batches too: for ``simulate``, and for ``rollout(...,
     feedback=control)``.
 
-    law         what is compiled
-    reference   from a time to the numbers that the law follows; None if it follows none
+    law         the compiled law
+    reference   from a time to the numbers that the law follows; None without reference
     """
 
     mech: Mechanism
@@ -177,7 +176,7 @@ class CompiledControl:
         return np.array([self.reference((k + 0.5) * float(dt)) for k in range(max(steps, 1))])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without machine code, which is compiled, or found, again."""
+        """The fields without machine code, which is compiled or found again."""
         return {name: x for name, x in vars(self).items() if name != "_kernel"}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The controller everyone begins with: springs and dampers in the joints, gravity held; and what motors can do."""
+"""Joint feedback: springs and dampers in the joints with gravity compensation; saturation of motors."""
 
 from __future__ import annotations
 

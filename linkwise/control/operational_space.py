@@ -1,5 +1,6 @@
 """Control of a frame in the world (Khatib, "A unified approach for motion and force control of robot manipulators: the
-operational space formulation", IEEE Journal of Robotics and Automation 3, 1987), and of the posture in what is left."""
+operational space formulation", IEEE Journal of Robotics and Automation 3, 1987), and of the posture in its null space.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +198,7 @@ def _numbers(frame: str, value: Any) -> Float64Array:
 
 
 def _place(frame: str, where: Any, rates: Sequence[Any]) -> tuple[Float64Array, ...]:
-    """Position and rotation, or a position alone; ``rates`` are given behind it."""
+    """Position and rotation, or a position alone; ``rates`` follow it in the target."""
     label = f"the target of {frame!r}"
     pose = rotation_and_position(label, where)
     rotation, position = (None, real_numbers(label, where)) if pose is None else pose

@@ -175,7 +175,7 @@ def _refuse_unreachable(model: StateSpace, names: Sequence[str], kept: Sequence[
 
 def _unreachable_states(names: Sequence[str], a: np.ndarray, still: np.ndarray) -> tuple[str, ...]:
     """States that can be removed so that the rest is controllable: no other state depends on them. Empty if there are
-    none.
+    no such states.
     """
     from scipy.linalg import qr
 

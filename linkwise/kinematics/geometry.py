@@ -188,7 +188,7 @@ def _base(axes: np.ndarray) -> np.ndarray:
 
 
 def _unit_entries(x: np.ndarray) -> np.ndarray:
-    """Entries of unit vectors, without what round-off has left of zeros and ones."""
+    """Entries of unit vectors with zeros and ones made exact."""
     near = np.round(x)
     return np.where(np.abs(x - near) < ROUND, near, x)
 

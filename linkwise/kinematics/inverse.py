@@ -1,8 +1,8 @@
-"""Inverse kinematics of many targets at once: compiled iterations, and a driver that batches what is left again.
+"""Inverse kinematics of many targets at once: compiled iterations, and a driver that regroups unsolved states.
 
 A kernel runs several iterations (``mechanics/algorithms/inverse_kinematics.py``) of a batch of states without
-returning.  States that have not converged are gathered into a smaller batch, and go on while they get nearer; those
-that do not start again from another guess.
+returning. States that have not converged are gathered into a smaller batch. They go on while their error decreases, and
+restart from another guess otherwise.
 """
 
 from __future__ import annotations
@@ -219,8 +219,9 @@ def _solve_in_closed_form(
 def refined(
     mech: Mechanism, goals: Goals, target: np.ndarray, q: np.ndarray, steps: int
 ) -> tuple[Float64Array, Float64Array]:
-    """Configurations (n, nq) near to what reaches targets (n, ...) after some iterations, limits not regarded; and the
-    dimensionless errors before the last."""
+    """Configurations (n, nq) near solutions of targets (n, ...) after some iterations without limits, and the
+    dimensionless errors before the last.
+    """
     unlimited = np.array([[-np.inf], [np.inf]]) * np.ones(mech.nq)
     search = _Search(mech, goals, target, None, unlimited, None, steps, 0)
     search.aim = REFINED * search.units
@@ -314,7 +315,7 @@ class Lanes:
         self.q[rows], self.progress[rows], self.notes[rows] = q, 0.0, NEW
 
     def be_patient(self, rows: np.ndarray) -> None:
-        """These may take long."""
+        """Allow many iterations for these lanes."""
         self.falling[rows], self.near[rows] = PATIENT_FALLING, np.inf
 
     def where(self, mask: np.ndarray) -> Lanes:
@@ -356,7 +357,7 @@ class _Search:
         self._blocks = 0
 
     def start_from(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Take configurations over that reach their targets, or nearly so; where iterations start otherwise."""
+        """Take over configurations that reach their targets, or nearly so; returns where iterations start otherwise."""
         self.q, self.errors = q, error
         self.reached = np.all(error <= tolerances(self.mech, self.tolerance), axis=-1)
         return q if self.reached.all() else q.copy()
@@ -371,7 +372,9 @@ class _Search:
         return (_errors(progress) / self.units).max(axis=-1)
 
     def run(self, start: np.ndarray | None, attempts: int) -> None:
-        """Attempts from ``start`` (n, nq), then from guesses, until all targets are reached or all are made."""
+        """Attempts from ``start`` (n, nq), then from guesses, until all targets are reached or all attempts are
+        made.
+        """
         at = np.flatnonzero(~self.reached)
         lanes = Lanes(at, self._guess(at, start) if start is None else np.clip(start[at], *self.bounds))
         if start is not None:
@@ -393,7 +396,7 @@ class _Search:
         self._measure()
 
     def run_without_posture(self, start: np.ndarray, attempts: int) -> None:
-        """Targets that were not reached once more, for their own sake: a posture never costs a solution."""
+        """Retry unreached targets without the posture, so that a posture never costs a solution."""
         left = np.flatnonzero(~self.reached)
         alone = self._restarted(left, None)
         alone.run(start[left], attempts)
@@ -413,7 +416,7 @@ class _Search:
         return _Search(self.mech, self.goals, self.target[rows], posture, *numbers)
 
     def wrap(self, preferred: np.ndarray | None) -> None:
-        """Whole rotations towards ``preferred``; a posture is then approached once more, from where it is nearer."""
+        """Shift revolute joints by whole turns towards ``preferred``; a posture is then approached once more."""
         before, self.q = self.q, wrapped(self.mech, self.q, self.bounds, preferred)
         moved = np.flatnonzero((before != self.q).any(axis=1) & self.reached)
         if self.posture is None or not len(moved):
@@ -469,7 +472,7 @@ class _Search:
             lanes.be_patient(rows[self.attempts[at] > PATIENT])
 
     def _widened(self, lanes: Lanes, start: np.ndarray | None, attempts: int) -> Lanes:
-        """These lanes and, where few are left, further lanes of the same targets from other guesses."""
+        """These lanes; if few are left, further lanes of their targets from other guesses."""
         if 2 * len(lanes.at) > LANES or attempts == 1:
             return lanes
         few = np.unique(lanes.at)
@@ -484,7 +487,9 @@ class _Search:
         return lanes.and_(more)
 
     def _guess(self, at: np.ndarray, start: np.ndarray | None) -> np.ndarray:
-        """(len(at), nq): the nearest of some configurations; others where several such have led nowhere."""
+        """(len(at), nq): the nearest of some random configurations; any of them once several such guesses have
+        failed.
+        """
         if start is not None or self.mech.loops:
             base = self.mech.initial if start is None else start[at]
             return random_configurations(self.mech, self.bounds, self._rng, len(at), base)

@@ -81,7 +81,7 @@ def _check_weight(name: str, weight: Any) -> None:
 
 
 def require_targets(mech: Mechanism, targets: Any) -> None:
-    """Refuse what is no dictionary before it is asked what is in it."""
+    """Raise if the targets are no dictionary."""
     if isinstance(targets, Mapping):
         return
     frame = targets if isinstance(targets, str) else (mech.link_names or tuple(mech.frames))[-1]
@@ -155,7 +155,7 @@ def pack_poses(poses: np.ndarray) -> Float64Array:
 
 
 def numbers_at(mech: Mechanism, goals: Goals, q: np.ndarray) -> Float64Array:
-    """(..., n): the numbers of targets that are reached at q."""
+    """(..., n): the target numbers reached at q."""
     parts = []
     for goal in goals:
         if isinstance(goal, CenterOfMassGoal):

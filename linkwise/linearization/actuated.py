@@ -1,4 +1,4 @@
-"""Linear models of mechanisms on which elements act: control inputs as inputs, activations of actuators as states."""
+"""Linear models of mechanisms with force elements: control inputs as inputs, activations of actuators as states."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(mech: Mechanism, wanted: Any, by_ctrl: bool) -> Inputs:
-    """The inputs that are asked for: joints, actuators, or without a word actuators if ``by_ctrl``, else all joints."""
+    """The requested inputs: joints or actuators; by default all actuators if ``by_ctrl``, else all joints."""
     n, m = mech.nv, mech.n_ctrl
     if wanted is None and not by_ctrl:
         return Inputs(coordinate_names(mech), np.eye(n), np.zeros((m, n)))

@@ -68,7 +68,7 @@ class Search(NamedTuple):
         return bool(np.isfinite(self.within).any())
 
     def way(self, at: State) -> np.ndarray:
-        """(nv,): step from the start, not dimensionless."""
+        """(nv,): step from the start, in raw units of v."""
         return difference(at.mech, self.start, at.q)
 
     def distance(self, at: State) -> float:
@@ -114,7 +114,7 @@ class Balance(NamedTuple):
 
     @property
     def loop_multipliers(self) -> np.ndarray:
-        """(m,): multipliers of the constraints as they are, not dimensionless."""
+        """(m,): multipliers of the constraints in raw units."""
         return self.search.energy * self.search.rows * self.multipliers
 
 
@@ -129,7 +129,7 @@ def balance(at: State, search: Search, multipliers: np.ndarray | None = None) ->
 
 
 def stiffness(here: Balance) -> np.ndarray:
-    """(nv, nv): derivative of the balance by steps of q, multipliers kept."""
+    """(nv, nv): derivative of the balance by steps of q at constant multipliers."""
     by_q, _ = force_derivatives(here.at, np.zeros(here.at.mech.nv))
     by_q = by_q + reaction_derivative(here.at, here.loop_multipliers)
     return by_q * np.multiply.outer(here.search.units, here.search.units) / here.search.energy
@@ -175,7 +175,9 @@ def _slopes(here: Balance) -> np.ndarray:
 
 
 def moved(here: Balance, step: np.ndarray) -> State | None:
-    """The state after a step along the degrees of freedom, loops closed again; None where that leads elsewhere."""
+    """The state after a step along the degrees of freedom, with loops closed again; None if they close on another
+    branch.
+    """
     mech, hold = here.at.mech, here.search.hold
     units = here.search.units
     q = integrate(mech, here.at.q, units * step, 1.0)
@@ -217,10 +219,10 @@ def _energy(at: State, search: Search, origin: np.ndarray) -> float:
 
 
 def descent(at: State, search: Search, max_steps: int) -> list[Balance]:
-    """A path of decreasing energy to a minimum; every step lowers the energy.
+    """A path of decreasing energy to a minimum.
 
-    Steps are those of a trust region: they lead to the lowest point, no further than a radius, of the energy to second
-    order on the closed mechanism, whose curvature is exact.  A saddle or a maximum is left along its lowest curvature.
+    Each step goes to the lowest point of the energy, to second order on the closed mechanism and within a trust region.
+    The curvature is exact. A saddle or a maximum is left along its lowest curvature.
     """
     here, level = balance(at, search), _energy(at, search, at.q)
     way, radius = [here], LARGEST_STEP

@@ -187,7 +187,7 @@ def _root(mech: Mechanism, body: int) -> int:
 
 
 def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterator[tuple[str, Balance]]:
-    """Ways to an equilibrium and where they end, the one to the nearest first; with ``stable``, only ways down."""
+    """Searches for an equilibrium and where each ends, the one to the nearest first; with ``stable``, only descents."""
     if not stable:
         yield "Newton's method from the guess", newton(at, search, max_steps)
     potential = has_potential(at, search)
@@ -202,8 +202,9 @@ def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterat
 
 
 def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balance:
-    """The first attempt that ends in balance, and with ``stable`` in no saddle; where only what is near will do, the
-    nearest of all, unless the first is as near as can be asked for."""
+    """The first search that ends in balance, and with ``stable`` not at a saddle. Bounded searches continue until an
+    equilibrium is near enough, and return the nearest.
+    """
     tried: list[tuple[str, Balance]] = []
     balances: list[Balance] = []
     for way, here in _attempts(at, search, stable, max_steps):
@@ -232,12 +233,12 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
 
 
 def _few(steps: np.ndarray) -> str:
-    """The different numbers among steps of coordinates."""
+    """The distinct numbers among steps of coordinates, as text."""
     return " or ".join(f"{step:.3g}" for step in np.unique(steps))
 
 
 def _energy(at: State) -> float:
-    """An energy to compare with: the weight times the length, and what else acts or pulls back in a unit step."""
+    """A reference energy: weight times length, plus the work of other forces and springs in a unit step."""
     units = scales(at.mech)
     energy = at.mech.parameters.masses.sum() * np.linalg.norm(at.mech.gravity) * units.length
     energy += np.abs(at.tau * units.of_v).max(initial=0.0)
@@ -263,7 +264,7 @@ def _refuse_open(at: State) -> None:
 
 
 def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium:
-    """Control inputs that keep the configuration."""
+    """Control inputs that hold the configuration."""
     _refuse_open(at)
     inputs, held = holding_inputs(at, Search.start_at(at, np.arange(at.mech.nv), (), _energy(at), tolerance), passive)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
@@ -276,7 +277,7 @@ def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium
 
 
 def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equilibrium:
-    """Forces of the actuated joints that keep the configuration."""
+    """Forces of the actuated joints that hold the configuration."""
     mech = at.mech
     _refuse_open(at)
     driving = np.eye(mech.nv) if actuated is None else named_rows(mech, actuated, "actuated")[1]
@@ -395,11 +396,12 @@ def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
 
 
 def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
-    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced; and what is left then.
+    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced force; and the balance then.
 
-    Where there is a choice, they are those of least norm; if some make forces and others torques, each is measured by
-    the joint forces that it makes, where a force counts as a torque with the mechanism's length as lever arm.  Filters
-    have the activations that their inputs lead to; integrators, at rest, no input."""
+    Where there is a choice, they are those of least norm. If some make forces and others torques, each is measured by
+    its joint forces; a force counts as a torque with the mechanism's length as lever arm. Filters have the activations
+    that their inputs lead to; integrators, at rest, no input.
+    """
     from scipy.optimize import lsq_linear
 
     mech = at.mech

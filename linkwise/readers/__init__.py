@@ -90,7 +90,7 @@ def load(
         mechanism = read()
         if base is not None and not base.is_free:
             mechanism = moved_by(mechanism, protocol.FLOATING_BASE, base)
-    mechanism = root.findings.told(mechanism, source)
+    mechanism = root.findings.report(mechanism, source)
     loops = companion_of(root, folder) if loops is None else loops
     if beside is not None:
         mechanism = beside.close(mechanism)

@@ -47,7 +47,7 @@ class Findings:
         notes = (Note(feature, tuple(where), advice, c) for (feature, advice, c), where in self._omissions.items())
         return tuple(sorted(notes, key=lambda note: not note.constrains))
 
-    def told(self, mechanism: Mechanism, source: str) -> Mechanism:
+    def report(self, mechanism: Mechanism, source: str) -> Mechanism:
         """The mechanism with the notes; warns once per kind of finding."""
         self.warn_of_remarks()
         known = dataclasses.replace(mechanism.annotations, notes=(*mechanism.annotations.notes, *self.notes))
@@ -56,8 +56,8 @@ class Findings:
             apart = any(note.constrains for note in mechanism.notes)
             category = MissingConstraintWarning if apart else OmissionWarning
             acting = acting_summary(mechanism)
-            told = f"{acting}; {summary(mechanism.notes)}" if acting else summary(mechanism.notes)
-            warn_caller(f"{source}: {told}; mech.notes says where and what to do", category)
+            text = f"{acting}; {summary(mechanism.notes)}" if acting else summary(mechanism.notes)
+            warn_caller(f"{source}: {text}; mech.notes says where and what to do", category)
         return mechanism
 
     def warn_of_remarks(self) -> None:

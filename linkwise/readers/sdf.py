@@ -78,8 +78,8 @@ def from_xml(
             rotation, position = frames.pose(link)
             free.append((joint_name, (*quaternion_from_rotation(rotation).tolist(), *position.tolist())))
     if gravity is None:
-        given = world.first("gravity") if world is not None else None
-        gravity = STANDARD_GRAVITY if given is None else given.content_numbers(3)
+        element = world.first("gravity") if world is not None else None
+        gravity = STANDARD_GRAVITY if element is None else element.content_numbers(3)
     mechanism = builder.build(name or model.text("name"), gravity, strict=False)
     looks = tuple(look for link in links.values() for look in _looks(link, folder))
     taken: set[str] = set()

@@ -75,9 +75,8 @@ class Equalities:
         model, data = self._model, self._model.eq_data[i]
         first, second = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
         if model.eq_objtype[i] == self._compiled.library.mjtObj.mjOBJ_SITE:
-            sites = (first, second)
-            one, other = ((int(model.site_bodyid[site]), self._compiled.pose("site", site)) for site in sites)
-            return one, other
+            body_a, body_b = (int(model.site_bodyid[site]) for site in (first, second))
+            return (body_a, self._compiled.pose("site", first)), (body_b, self._compiled.pose("site", second))
         if self._kinds[i] == "connect":
             return (first, (np.eye(3), tidy(data[:3]))), (second, (np.eye(3), tidy(data[3:6])))
         # The anchor of the second body meets a point of the first one.
@@ -143,8 +142,8 @@ class Equalities:
                 omit(element, "nonlinear tendon equality", _NOT_READ, constrains=True)
             else:
                 ratios: dict[str, float] = {}
-                for one, factor in zip(arms, (1.0, -ratio), strict=False):
-                    for joint, coefficient in (one or {}).items():
+                for lever_arms, factor in zip(arms, (1.0, -ratio), strict=False):
+                    for joint, coefficient in (lever_arms or {}).items():
                         ratios[joint] = ratios.get(joint, 0.0) + factor * coefficient
                 total = offset + sum(arm * references[joint] for joint, arm in ratios.items())
                 name = self._names[i] or "_".join(["tendon", *(tendons[end] for end in ends)])

@@ -232,8 +232,8 @@ class Forces:
         forces: dict[str, Interval] = {}
         for i, actuator in enumerate(self.actuators):
             word = self._enum("Trn", model.actuator_trntype[i])
-            own = next(iter(actuator.arms), "") if word in ("joint", "jointinparent") else ""
-            self._add_rotor(i, actuator.element, rotors[own] if own in scalar else None)
+            joint_name = next(iter(actuator.arms), "") if word in ("joint", "jointinparent") else ""
+            self._add_rotor(i, actuator.element, rotors[joint_name] if joint_name in scalar else None)
             for joint, arm in actuator.arms.items():
                 if joint in scalar and actuator.acts:
                     low, high = forces.get(joint, (0.0, 0.0))

@@ -62,11 +62,13 @@ def names_of_geoms(tree: Tree) -> list[str]:
     model = tree.compiled.model
     names = tree.compiled.names("geom", model.ngeom)
     taken = set(names)
-    found = []
+    unique_names = []
     for geom, name in enumerate(names):
         body = int(model.geom_bodyid[geom])
-        found.append(name or unused_name(f"{tree.names[body]}_geom{geom - int(model.body_geomadr[body])}", taken))
-    return found
+        unique_names.append(
+            name or unused_name(f"{tree.names[body]}_geom{geom - int(model.body_geomadr[body])}", taken)
+        )
+    return unique_names
 
 
 def geoms_of(tree: Tree, paired: set[int]) -> Iterator[Geom]:
@@ -187,9 +189,9 @@ def _mesh_of(compiled: Compiled, geom: int, pose: Pose) -> tuple[Pose, dict[str,
 def _colour(compiled: Compiled, geom: int) -> tuple[float, ...] | None:
     """Colour of a geom, its material or texture; None without any."""
     model, material = compiled.model, int(compiled.model.geom_matid[geom])
-    own = _decimal(model.geom_rgba[geom])
-    if own != _GREY or geom in compiled.coloured or "rgba" in compiled.element("geom", geom).attributes:
-        return own
+    geom_colour = _decimal(model.geom_rgba[geom])
+    if geom_colour != _GREY or geom in compiled.coloured or "rgba" in compiled.element("geom", geom).attributes:
+        return geom_colour
     if material < 0:
         return None
     colour = _decimal(model.mat_rgba[material])

@@ -53,8 +53,8 @@ class Fluid:
         mech, around = self._mech, dict[int, list[FluidForce]]()
         if len({(part.density, part.viscosity, part.wind) for part in parts}) > 1:
             return "that differs from body to body"
-        for one in parts:
-            around.setdefault(mech.frame(one.link).body, []).append(one)
+        for part in parts:
+            around.setdefault(mech.frame(part.link).body, []).append(part)
         if any(body.mass >= LEAST_MASS and index not in around for index, body in enumerate(mech.bodies)):
             return "that is not around all bodies"
         for index, here in around.items():

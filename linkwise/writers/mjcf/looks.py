@@ -27,8 +27,8 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
     if not mech.metadata.looks:
         return
     geoms = {geom.get("name", ""): geom for geom in root.iter("geom")}
-    for one in geoms.values():
-        one.set("group", str(TOUCHING))
+    for geom in geoms.values():
+        geom.set("group", str(TOUCHING))
     shapes, assets, taken = {shape.name: shape for shape in mech.shapes}, _Assets(root, report), set(geoms)
     for look in mech.metadata.looks:
         shape = shapes.get(look.name)
