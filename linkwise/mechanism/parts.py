@@ -83,15 +83,15 @@ class Limits:
     stiffness: Any = None
     damping: Any = None
 
-    def per_coordinate(self, label: str, nq: int, nv: int) -> Limits:
+    def per_coordinate(self, what: str, nq: int, nv: int) -> Limits:
         """The limits as tuples: ``nq`` position limits, ``nv`` velocity and effort limits."""
         return Limits(
-            lower=checks.per_coordinate(f"the lower limit of {label}", self.lower, nq, finite=False),
-            upper=checks.per_coordinate(f"the upper limit of {label}", self.upper, nq, finite=False),
-            velocity=checks.per_coordinate(f"the velocity limit of {label}", self.velocity, nv, finite=False),
-            effort=checks.per_coordinate(f"the effort limit of {label}", self.effort, nv, finite=False),
+            lower=checks.per_coordinate(f"the lower limit of {what}", self.lower, nq, finite=False),
+            upper=checks.per_coordinate(f"the upper limit of {what}", self.upper, nq, finite=False),
+            velocity=checks.per_coordinate(f"the velocity limit of {what}", self.velocity, nv, finite=False),
+            effort=checks.per_coordinate(f"the effort limit of {what}", self.effort, nv, finite=False),
             **{
-                name: None if value is None else checks.per_coordinate(f"the {name} of limits of {label}", value, nq)
+                name: None if value is None else checks.per_coordinate(f"the {name} of limits of {what}", value, nq)
                 for name, value in (("stiffness", self.stiffness), ("damping", self.damping))
             },
         )
