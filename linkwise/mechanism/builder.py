@@ -28,20 +28,17 @@ STRICT = "; build(strict=False) keeps what is given"
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """A joint as it was declared, fixed ones included."""
+    """A declared joint, moving or fixed; ``numbers`` are armature, damping, friction, stiffness, rest and limits, as
+    ``Body`` takes them.
+    """
 
     name: str
     kind: Joint
     parent: str
     child: str
     pose: Pose
-    armature: tuple[float, ...]
-    damping: tuple[float, ...]
-    friction: tuple[float, ...]
-    limits: Limits
     mimic: Mimic | None
-    stiffness: tuple[float, ...]
-    rest: tuple[float, ...]
+    numbers: dict[str, Any]
 
 
 class Builder:
@@ -115,20 +112,15 @@ class Builder:
             raise MechanismError(f"{label}: limits must be Limits(lower, upper, velocity, effort), not {limits!r}")
         if mimic is not None and not isinstance(mimic, Mimic):
             raise MechanismError(f"{label}: mimic must be Mimic(joint, ratio, offset), not {mimic!r}")
-        self._joints[name] = _Joint(
-            name=name,
-            kind=kind,
-            parent=checks.checked_name("parent link", parent),
-            child=checks.checked_name("child link", child),
-            pose=checked_pose(f"the pose of {label}", pose),
-            armature=checks.per_coordinate(f"the armature of {label}", armature, kind.nv),
-            damping=checks.per_coordinate(f"the damping of {label}", damping, kind.nv),
-            friction=checks.per_coordinate(f"the friction of {label}", friction, kind.nv),
-            limits=(limits or Limits()).per_coordinate(label, kind.nq, kind.nv),
-            mimic=mimic,
-            stiffness=checks.per_coordinate(f"the stiffness of {label}", stiffness, kind.nv),
-            rest=checks.rest_position(f"the rest of {label}", rest, kind),
-        )
+        links = checks.checked_name("parent link", parent), checks.checked_name("child link", child)
+        values = {"armature": armature, "damping": damping, "friction": friction, "stiffness": stiffness}
+        numbers: dict[str, Any] = {
+            quantity: checks.per_coordinate(f"the {quantity} of {label}", value, kind.nv)
+            for quantity, value in values.items()
+        }
+        numbers["limits"] = (limits or Limits()).per_coordinate(label, kind.nq, kind.nv)
+        numbers["rest"] = checks.rest_position(f"the rest of {label}", rest, kind)
+        self._joints[name] = _Joint(name, kind, *links, checked_pose(f"the pose of {label}", pose), mimic, numbers)
         return self
 
     def linkage(
@@ -395,15 +387,10 @@ class Builder:
             for defect in checks.inertia_defects(body.mass, body.inertia, link in rotors, body.com.tolist()):
                 self._report(strict, InertiaWarning, f"link {link!r}: {defect}" + STRICT * strict)
         for joint in self._joints.values():
-            at_least_zero = {
-                "armature": joint.armature,
-                "damping": joint.damping,
-                "friction": joint.friction,
-                "stiffness": joint.stiffness,
-                "velocity limit": joint.limits.velocity,
-                "effort limit": joint.limits.effort,
-            }
-            for defect in checks.limit_defects(joint.limits.lower, joint.limits.upper, at_least_zero):
+            numbers, limits = joint.numbers, joint.numbers["limits"]
+            at_least_zero = {name: numbers[name] for name in ("armature", "damping", "friction", "stiffness")}
+            at_least_zero |= {"velocity limit": limits.velocity, "effort limit": limits.effort}
+            for defect in checks.limit_defects(limits.lower, limits.upper, at_least_zero):
                 self._report(strict, LimitWarning, f"joint {joint.name!r}: {defect}")
 
     def _rotors(self) -> set[str]:
@@ -535,13 +522,8 @@ class Builder:
                     mass=total.mass,
                     com=total.com,
                     inertia=total.inertia,
-                    armature=joint.armature,
-                    damping=joint.damping,
-                    friction=joint.friction,
-                    limits=joint.limits,
                     mimic=mimic_rules.get(joint.name),
-                    stiffness=joint.stiffness,
-                    rest=joint.rest,
+                    **joint.numbers,
                 )
             )
         return tuple(bodies)

@@ -22,7 +22,7 @@ from linkwise.mechanism.parameters import NO_JOINTS
 from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Pose, RelationWithLocked
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.shapes import ContactPair
-from linkwise.mechanism.welding import RigidMass, combined, composed
+from linkwise.mechanism.welding import RigidMass, combined, composed, joint_pose
 
 
 def lock(mech: Mechanism, joints: Mapping[str, Any] | Iterable[str], named: Mapping[str, Any]) -> Mechanism:
@@ -121,13 +121,10 @@ def _independent_body(mech: Mechanism, joint: str) -> Body:
 
 
 def _joint_pose(body: Body, q: list[float]) -> Pose:
-    """Pose of the link's frame in the joint's frame."""
     try:
-        transform, axes = body.kind.transform(q), np.array(body.kind.alignment, dtype=float)
+        return joint_pose(body.kind, q)
     except ZeroDivisionError:
         raise MechanismError(f"joint {body.joint!r} cannot be locked at {q}: the quaternion is zero") from None
-    rotation, position = np.array(transform.rotation(), dtype=float), np.array(transform.position(), dtype=float)
-    return checks.snapped(axes @ rotation @ axes.T), axes @ position
 
 
 def _set_mass(body: Body, total: RigidMass) -> Body:

@@ -152,12 +152,12 @@ def _own_inertia_is_singular(body: Body) -> bool:
 
 def _joint_inertia(body: Body, motions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``D`` of a body alone, and the largest that each of its coordinates could have."""
-    spatial, sizes = _spatial_inertia(body.mass, body.com, body.inertia), np.abs(motions)
+    spatial, sizes = spatial_inertia(body.mass, body.com, body.inertia), np.abs(motions)
     joint_inertia = motions.T @ spatial @ motions + np.diag(body.armature)
     return joint_inertia, (sizes.T @ np.abs(spatial) @ sizes).diagonal() + np.abs(body.armature)
 
 
-def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+def spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """The 6x6 inertia about the link's origin, acting on ``[omega; v]``."""
     moment = mass * _skew(com)
     spatial = np.empty((6, 6))
@@ -188,7 +188,7 @@ def idle_spin(body: Body) -> str:
 # -- joints -----------------------------------------------------------------------------------------------------------
 
 
-def _motions_at(kind: Joint, q: Sequence[float]) -> np.ndarray:
+def motions_at(kind: Joint, q: Sequence[float]) -> np.ndarray:
     """(6, nv): motion of the link per unit of each velocity coordinate, ``[omega; v]`` in its own frame."""
     to_link = np.kron(np.eye(2), np.asarray(kind.alignment, dtype=float))
     return np.array([to_link @ [*motion.angular, *motion.linear] for motion in kind.motion(q)], dtype=float).T
@@ -197,7 +197,7 @@ def _motions_at(kind: Joint, q: Sequence[float]) -> np.ndarray:
 @lru_cache(maxsize=256)  # of kinds, which are few: judging a variant of a mechanism takes microseconds
 def _motions_at_zero(kind: Joint) -> np.ndarray:
     """(6, nv): the motions at zero coordinates."""
-    return _motions_at(kind, kind.neutral())
+    return motions_at(kind, kind.neutral())
 
 
 @lru_cache(maxsize=256)
@@ -315,7 +315,7 @@ class _Motions:
         if index not in self._links:
             body = self._mech.bodies[index]
             q = _random_coordinates(body.kind, self._rng, self._length)
-            along, into = _motions_at(body.kind, q), _link_transform(body, q)
+            along, into = motions_at(body.kind, q), _link_transform(body, q)
             self._links[index] = along / self._unit[:, None], into * self._unit / self._unit[:, None]
         return self._links[index]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import IDENTITY, NO_INERTIA, MechanismError, snapped
 from linkwise.mechanism.poses import checked_pose
@@ -82,6 +83,13 @@ def composed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The pose ``inner`` given in a frame that itself has the pose ``outer``."""
     return snapped(outer[0] @ inner[0]), outer[1] + outer[0] @ inner[1]
+
+
+def joint_pose(kind: Joint, q: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Pose of the link's frame in the joint's frame at the joint's own coordinates."""
+    transform, axes = kind.transform(q), np.array(kind.alignment, dtype=float)
+    rotation, position = np.array(transform.rotation(), dtype=float), np.array(transform.position(), dtype=float)
+    return snapped(axes @ rotation @ axes.T), axes @ position
 
 
 def combined(parts: Iterable[RigidMass]) -> RigidMass:
