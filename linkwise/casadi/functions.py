@@ -101,11 +101,7 @@ def _evaluated(mech: lw.Mechanism, call: ActingCall, values: tuple[Any, ...]) ->
     return made(*values)
 
 
-def _zeros(size: int, beside: Any) -> casadi.DM:
-    return casadi.DM.zeros(size)
-
-
-_UNDER_FORCES = UnderForces(_evaluated, _zeros)
+_UNDER_FORCES = UnderForces(_evaluated, lambda size, beside: casadi.DM.zeros(size))
 
 
 def _made(mech: lw.Mechanism, call: Call) -> casadi.Function:

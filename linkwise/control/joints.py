@@ -40,13 +40,12 @@ class JointFeedbackLaw(ControlLaw):
         nq, nv = tree.mechanism.nq, tree.mechanism.nv
         target, kp, kd = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         way = difference_on(tree, q, target)
-        held = self._gravity_held(tree, q) if self.gravity else [0.0] * nv
+        held: Scalars = [0.0] * nv
+        if self.gravity:
+            load, (names, units) = apply(ex.GRAVITY_FORCE, tree, q), self.bearing
+            held = motor_forces(tree, q, load, units=units, actuated=names, nearest=True)
         rows = zip(self.actuated, kp, way, kd, v, held, strict=True)
         return [p * d - k * x + g if driven else 0.0 for driven, p, d, k, x, g in rows]
-
-    def _gravity_held(self, tree: Tree, q: Scalars) -> list[Scalar]:
-        load, (names, units) = apply(ex.GRAVITY_FORCE, tree, q), self.bearing
-        return motor_forces(tree, q, load, units=units, actuated=names, nearest=True)
 
     def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         kd = reference[tree.mechanism.nq + tree.mechanism.nv :]

@@ -223,18 +223,14 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     best = min((here for _, here in tried), key=lambda balance: balance.size)
     if best.size <= search.tolerance:
         raise _saddle(best, attempts)
-    near = "" if not search.is_bounded else f" within {_few(search.within)} (rad, m)"
+    distances = " or ".join(f"{step:.3g}" for step in np.unique(search.within))
+    near = "" if not search.is_bounded else f" within {distances} (rad, m)"
     raise _unbalanced(
         best,
         f"no {'stable ' * stable}equilibrium of mechanism {at.mech.name!r} was found from this guess{near}",
         f"tried were {attempts}: start nearer to one, hold joints that forces drive on and on, or balance those forces "
         "(solve_for='tau' finds forces that hold the guess)",
     )
-
-
-def _few(steps: np.ndarray) -> str:
-    """The distinct numbers among steps of coordinates, as text."""
-    return " or ".join(f"{step:.3g}" for step in np.unique(steps))
 
 
 def _energy(at: State) -> float:
@@ -352,6 +348,7 @@ def _result(here: Balance) -> Equilibrium:
     """The equilibrium with its stiffness and stability, and the forces that locked joints need."""
     at, search = here.at, here.search
     along, mass = (here.dofs.T @ matrix @ here.dofs for matrix in (stiffness(here), inertia(here)))
+    is_singular = decompose(here.jacobian).rank < generic_rank(at.mech, at.q)  # the rank is smaller than nearby
     dofs = here.dofs
     if (search.units != 1.0).any():  # an orthonormal basis of joint displacements, whatever their units
         dofs, change = np.linalg.qr(search.units[:, None] * dofs)
@@ -366,15 +363,9 @@ def _result(here: Balance) -> Equilibrium:
         here.loop_multipliers,
         raw,
         dofs,
-        None if _is_singular(here) else _stable(along, mass),
+        None if is_singular else _stable(along, mass),
         distance=float(np.abs(search.way(at)).max(initial=0.0)),
     )
-
-
-def _is_singular(here: Balance) -> bool:
-    """Whether the constraint Jacobian has a smaller rank than nearby."""
-    mech = here.at.mech
-    return bool(decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
 
 
 def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
@@ -409,7 +400,7 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
         raise MechanismError(
             f"solve_for='ctrl': no actuator of mechanism {mech.name!r} acts; solve_for='tau' finds joint forces"
         )
-    start = _inside(mech)
+    start = np.array([_middle(low, high) for low, high in mech.forces.ctrl_range.tolist()])
     elements = driven(mech, passive, start)
     assert elements is not None
     loose = balance(at._replace(passive=elements), search)
@@ -428,11 +419,6 @@ def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray,
     if free.any():
         inputs[free] += lsq_linear(driving[:, free], needed, (lower, upper), tol=1e-14).x / effect[free]
     return inputs, balance(at._replace(passive=driven(mech, passive, inputs)), search)
-
-
-def _inside(mech: Mechanism) -> np.ndarray:
-    """Control inputs clipped to the ranges in which they change forces; zero if it is inside."""
-    return np.array([_middle(low, high) for low, high in mech.forces.ctrl_range.tolist()])
 
 
 def _middle(low: float, high: float) -> float:

@@ -401,18 +401,14 @@ def joined(edges: Sequence[Edge]) -> list[tuple[list[int], bool]]:
     """Chains of indices into ``edges``, and whether each is closed; neighbours cross edges of one cell."""
     number = {edge: k for k, edge in enumerate(edges)}
     neighbours: dict[int, list[int]] = defaultdict(list)
-    for i, j in dict.fromkeys(cell for edge in edges for cell in _cells_beside(edge)):
+    beside = (cell for axis, k, m in edges for cell in ((k, m), (k - axis, m - 1 + axis)))
+    for i, j in dict.fromkeys(beside):
         around = ((0, i, j), (1, i, j), (0, i, j + 1), (1, i + 1, j))  # neighbours share a corner
         crossed = [number[edge] for edge in around if edge in number]
         for a, b in zip(crossed[::2], crossed[1::2], strict=False):
             neighbours[a].append(b)
             neighbours[b].append(a)
     return _chains(neighbours)
-
-
-def _cells_beside(edge: Edge) -> tuple[tuple[int, int], tuple[int, int]]:
-    axis, i, j = edge
-    return ((i, j), (i, j - 1)) if axis == 0 else ((i, j), (i - 1, j))
 
 
 def _chains(neighbours: dict[int, list[int]]) -> list[tuple[list[int], bool]]:

@@ -196,7 +196,9 @@ def _driven(
     """The stops next to the start of the path, at arc length zero, on either side."""
     if path.is_closed:
         round_back = float(values[0] - values[-1])
-        stops = [*((arc - path.arc[-1], _previous_turn(path, end, round_back)) for arc, end in dead), *dead]
+        turns = path.q[0] - path.q[-1]  # whole ones
+        before = [replace(end, value=end.value + round_back, q=end.q + turns) for _, end in dead]
+        stops = [*((arc - path.arc[-1], end) for (arc, _), end in zip(dead, before, strict=True)), *dead]
     else:
         first, last = _stops(path, measured, values)
         stops = [(float(path.arc[0]), first), *dead, (float(path.arc[-1]), last)]
@@ -206,11 +208,6 @@ def _driven(
         return ends[0], ends[1]
     low, high = sorted((behind[-1], ahead[0]), key=lambda end: end.value)
     return low, high
-
-
-def _previous_turn(path: MotionPath, end: RangeEnd, change: float) -> RangeEnd:
-    """The end of a range one turn earlier, at the same position."""
-    return replace(end, value=end.value + change, q=end.q + path.q[0] - path.q[-1])  # whole turns
 
 
 # -- several degrees of freedom -----------------------------------------------------------------------

@@ -83,7 +83,7 @@ def transmission_angle(
         return np.zeros(q.shape[:-1])
     # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
     forces = driven_rate[..., None] * driver.rows(q) - driver_rate[..., None] * driven.rows(q)
-    joint = _joint_of(mech, output)
+    joint = output if output in mech.joint_names else mech.coordinates.joint_of(output)
     pushes = _pushes(mech, q, forces, hold, joint)
     push = _choose_push(mech, pushes, joint, at)
     linear, angular = _velocity_at(mech, q, joint, push.point, motion)
@@ -128,10 +128,6 @@ def _joint_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
         "a coordinate of a joint"
         + (f"; that of this link has {', '.join(map(repr, coordinates))}" if coordinates else "")
     )
-
-
-def _joint_of(mech: Mechanism, name: str) -> str:
-    return name if name in mech.joint_names else mech.coordinates.joint_of(name)
 
 
 # -- motion -------------------------------------------------------------------------------------------

@@ -355,7 +355,7 @@ class Mechanism(Constant):
         pose     of its ground in the frame; that place is the frame "PREFIXmount"
         prefix   of all its names, none of which may be there already
         """
-        from linkwise.mechanism.attachment import attached
+        from linkwise.mechanism.edit import attached
 
         return attached(self, other, frame, pose, prefix)
 

@@ -358,7 +358,10 @@ class Coupling(Constant):
             object.__setattr__(self, "ratios", self._derivatives(label, self.relation))
         try:
             items = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
-            ratios = tuple((joint, _ratio(label, ratio)) for joint, ratio in items)
+            ratios = tuple(
+                (joint, ratio if callable(ratio) else checks.checked_number(f"a ratio of {label}", ratio))
+                for joint, ratio in items
+            )
         except (TypeError, ValueError) as error:
             if isinstance(error, MechanismError):
                 raise
@@ -483,10 +486,6 @@ def evaluated(relation: Callable[[dict[str, Any]], Any], named: Mapping[str, Any
             "(sin, "
             "cos, sqrt, atan2, select), so that it can be compiled and differentiated"
         ) from error
-
-
-def _ratio(label: str, ratio: Any) -> Any:
-    return ratio if callable(ratio) else checks.checked_number(f"a ratio of {label}", ratio)
 
 
 Constraint = Loop | Coupling

@@ -105,7 +105,8 @@ def closure_lengths(kind: LoopKind) -> list[bool]:
 
 def size(mech: Mechanism) -> tuple[float, float]:
     """Characteristic length and mass of a mechanism, from its data."""
-    length = _length(mech)
+    # The longest offset; without any, the largest radius of gyration, the longest travel of a sliding joint, or 1.
+    length = next(filter(None, map(_longest, (_offsets(mech), _radii_of_gyration(mech), _travels(mech)))), 1.0)
     mass = (
         float(mech.parameters.masses.max(initial=0.0))
         or float(np.abs(mech.parameters.inertias).max(initial=0.0)) / length**2
@@ -125,11 +126,6 @@ def measure(mech: Mechanism) -> Scales:
     for array in (of_q, of_v):
         array.flags.writeable = False
     return Scales(length, mass, 1.0 / math.sqrt(squared_rate) if squared_rate else math.inf, of_q, of_v)
-
-
-def _length(mech: Mechanism) -> float:
-    """The longest offset; without any, the largest radius of gyration, the longest travel of a sliding joint, or 1."""
-    return _longest(_offsets(mech)) or _longest(_radii_of_gyration(mech)) or _longest(_travels(mech)) or 1.0
 
 
 def _longest(lengths: Iterator[float]) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
@@ -15,11 +16,12 @@ import numpy as np
 
 from linkwise.mechanics.joints import Floating, Joint
 from linkwise.mechanism import Mechanism, MechanismError, from_dh
+from linkwise.mechanism.checks import did_you_mean
 from linkwise.mechanism.edit import moved_by
-from linkwise.readers import described, protocol
+from linkwise.readers import protocol
 from linkwise.readers.dh_table import load_dh
 from linkwise.readers.loops import Source, add_loops_of, companion, companion_of
-from linkwise.readers.protocol import FORMATS, AnyReader, parse_xml
+from linkwise.readers.protocol import FORMATS, AnyReader, document_of, parse_xml
 from linkwise.readers.srdf import load_srdf
 
 __all__ = ["from_dh", "load", "load_dh", "load_srdf", "register_reader"]
@@ -82,7 +84,7 @@ def load(
         root = protocol.Element("mujoco", {}, source, 0)
         read = partial(read, path_or_text, root, *arguments, mimic)
     else:
-        document, source, folder = described.document(path_or_text, "URDF, MJCF or SDF")
+        document, source, folder = _document(path_or_text, "URDF, MJCF or SDF")
         root = parse_xml(document, source)
         read = partial(_reader_of(root), root, *arguments, folder, mimic)
     beside = companion(loops, root)
@@ -153,3 +155,69 @@ def _base_joint(joint: Any) -> Joint | None:
             f"floating_base is True, False or a joint such as linkwise.Planar() or linkwise.Floating(), not {joint!r}"
         )
     return joint if joint.nv else None
+
+
+# -- files of other packages: macros, robot descriptions -------------------------------------------------
+
+
+DESCRIPTIONS = "robot_descriptions:"
+XACRO = ".xacro"
+
+
+def _document(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | bytes, str, Path | None]:
+    """The document of a file, text or robot description, with macros expanded; its name in messages, and its folder.
+
+    Macros are programs that evaluate expressions and include files: expand only those that you trust.
+    robot_descriptions downloads a robot when it is first used and keeps it, so that later it needs no network.
+    """
+    arguments: Mapping[str, str] = {}
+    if isinstance(path_or_text, str) and path_or_text.startswith(DESCRIPTIONS):
+        path_or_text, arguments = _described(path_or_text.removeprefix(DESCRIPTIONS))
+    content, source, folder = document_of(path_or_text, kind)
+    if folder is not None and source.lower().endswith(XACRO):
+        parse_xml(content, source)  # refuses what no document may have, before anything is evaluated
+        content = _expanded(source, arguments)
+    return content, source, folder
+
+
+def _expanded(path: str, arguments: Mapping[str, str]) -> str:
+    try:
+        import xacro
+    except ImportError:
+        raise ImportError(
+            f"{path}: macros need xacro: pip install 'linkwise[xacro]', or expand them first: xacro in.xacro > out.urdf"
+        ) from None
+    try:
+        return xacro.process_file(path, mappings=dict(arguments)).toxml()
+    except Exception as error:  # of the macros' own expressions, too
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise MechanismError(
+            f"{path}: xacro cannot expand it: {reason}; arguments without default, and packages of ROS, are given on "
+            "the command line: xacro in.xacro name:=value > out.urdf"
+        ) from None
+
+
+def _described(name: str) -> tuple[str, Mapping[str, str]]:
+    """The file of a robot description, and its macro arguments."""
+    try:
+        package = import_module("robot_descriptions")
+    except ImportError:
+        advice = "pip install 'linkwise[descriptions]'"
+        raise ImportError(f"{DESCRIPTIONS}{name} needs robot_descriptions: {advice}") from None
+    known = [module.name for module in iter_modules(package.__path__) if module.name.endswith("_description")]
+    if name not in known:
+        raise MechanismError(f"robot_descriptions has no {name!r}: {did_you_mean(name, known)}")
+    try:
+        module: Any = import_module(f"robot_descriptions.{name}")
+    except ImportError as error:
+        raise ImportError(f"{DESCRIPTIONS}{name}: {error}") from None
+    except Exception as error:  # of git, of the network, of the disk
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise MechanismError(
+            f"{DESCRIPTIONS}{name} cannot be fetched: {reason}; a description is downloaded when it is first used, and "
+            "then found in the folder ROBOT_DESCRIPTIONS_CACHE"
+        ) from None
+    for attribute in ("URDF_PATH", "MJCF_PATH", "XACRO_PATH"):
+        if hasattr(module, attribute):
+            return getattr(module, attribute), getattr(module, "XACRO_ARGS", {})
+    raise MechanismError(f"{DESCRIPTIONS}{name} has neither a URDF file nor an MJCF file")

@@ -63,7 +63,11 @@ class Findings:
     def warn_of_remarks(self) -> None:
         """Warn of all remarks at once."""
         if self._remarks:
-            warn_caller("\n".join(_format_remark(*remark) for remark in self._remarks.items()), MechanismWarning)
+            lines = []
+            for message, (first, *others) in self._remarks.items():
+                more = f" (and {len(others)} more: {', '.join(others)})" if others else ""
+                lines.append(f"{first} {message}{more}")
+            warn_caller("\n".join(lines), MechanismWarning)
 
 
 OF_BODIES = {"gravity_compensation": "held up", "fluid": "in a fluid"}
@@ -99,11 +103,6 @@ def _merge_counts(notes: Sequence[Note]) -> str:
     for note in notes:
         where[note.what] = where.get(note.what, ()) + note.where
     return ", ".join(Note(feature, locations, "").counted for feature, locations in where.items())
-
-
-def _format_remark(message: str, locations: list[str]) -> str:
-    more = f" (and {len(locations) - 1} more: {', '.join(locations[1:])})" if len(locations) > 1 else ""
-    return f"{locations[0]} {message}{more}"
 
 
 FLOATING_BASE = "floating_base"  # the joint by which a root link moves freely

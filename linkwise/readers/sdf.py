@@ -68,9 +68,9 @@ def from_xml(
         else:
             assembly.close(joint)
     assembly.close_balls(model)
-    free = []
+    free, static = [], model.first("static")
     for link in (link for link in links if link not in held):
-        if _content(model, "static", "false") in ("true", "1"):
+        if static is not None and static.content in ("true", "1"):
             builder.joint(f"{link}_to_{GROUND}", Fixed(), GROUND, link, frames.pose(link))
         else:
             joint_name = FLOATING_BASE if floating_base else f"{link}_free"
@@ -98,11 +98,6 @@ def _one_model(root: Element, world: Element | None) -> Element:
         if inner is not None:
             raise inner.error(f"<{tag}> inside a model is not read: write its links and joints out (gz sdf -p does)")
     return models[0]
-
-
-def _content(element: Element, tag: str, otherwise: str) -> str:
-    child = element.first(tag)
-    return otherwise if child is None else child.content
 
 
 def _number(element: Element | None, tag: str, otherwise: float) -> float:

@@ -195,7 +195,8 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
     zero if unlimited.
     """
     bound = numbers_per_velocity(mech, "acceleration", np.inf if acceleration is None else acceleration, np.inf, True)
-    still = [body.joint for body in mech.bodies if body.mimic is None and _may_not_move(mech, body.joint, way)]
+    blocked = way.astype(bool) & (mech.limits.velocity == 0.0)
+    still = [body.joint for body in mech.bodies if body.mimic is None and blocked[mech.v_index(body.joint)].any()]
     if still:
         raise MechanismError(
             f"the velocity limit of joints that are to move is 0: {', '.join(still)}; where a file says 0 for what it "
@@ -203,11 +204,6 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
         )
     speeds = np.where(mech.limits.velocity > 0.0, mech.limits.velocity, np.inf)  # of joints that stay
     return float(np.max(np.abs(way) / speeds, initial=0.0)), float(np.max(np.abs(way) / bound, initial=0.0))
-
-
-def _may_not_move(mech: Mechanism, joint: str, way: np.ndarray) -> bool:
-    rates = mech.v_index(joint)
-    return bool((way[rates].astype(bool) & (mech.limits.velocity[rates] == 0.0)).any())
 
 
 def _shortest_ramp(velocity: float, acceleration: float) -> float:

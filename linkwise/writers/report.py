@@ -43,7 +43,8 @@ class Report:
 
     def tell(self) -> None:
         """Issue one warning, or raise with ``strict``."""
-        left_out = "; ".join(_counted(feature, names) for feature, names in self._omitted.items())
+        omitted = self._omitted.items()
+        left_out = "; ".join(f"{feature} of {listed(names)}" if names else feature for feature, names in omitted)
         messages = [f"{self.format_name} cannot say, and leaves out: {left_out}"] if left_out else []
         remarks = self._remarks if self._tells_remarks else {}
         messages += [f"{remark}: {listed(names)}" if names else remark for remark, names in remarks.items()]
@@ -53,10 +54,6 @@ class Report:
         if left_out and self._strict:
             raise MechanismError(told)
         warn_caller(told, OmissionWarning if left_out else MechanismWarning)
-
-
-def _counted(feature: str, names: list[str]) -> str:
-    return f"{feature} of {listed(names)}" if names else feature
 
 
 def listed(names: Iterable[str]) -> str:

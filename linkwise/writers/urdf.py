@@ -9,7 +9,6 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Look, Loop, Mechanism, Pose, Shape
 from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP, configuration
 from linkwise.mechanism.elements import RECORDS, name_of
@@ -30,7 +29,7 @@ FORMAT = "urdf"
 
 def written(mech: Mechanism, report: Report) -> str:
     """The mechanism as URDF text: its ground is the root link "ground", frames are links without mass."""
-    mech = compose_joints(mech, _has, report)
+    mech = compose_joints(mech, FORMAT, report)
     root = element(None, "robot", name=mech.name)
     if tuple(mech.gravity.tolist()) != STANDARD_GRAVITY:
         element(root, "gravity", xyz=mech.gravity)
@@ -52,10 +51,6 @@ def written(mech: Mechanism, report: Report) -> str:
     _motors(root, mech, report)
     _note_the_rest(mech, report)
     return document(root)
-
-
-def _has(kind: Joint) -> bool:
-    return FORMAT in kind.formats and kind.formats[FORMAT].fits(kind)
 
 
 def _origin(parent: Element, pose: Pose) -> None:
@@ -89,11 +84,12 @@ def _inertial(link: Element, body: Body) -> None:
 def _joint(root: Element, mech: Mechanism, body: Body, report: Report) -> None:
     independent = mech.annotations.independent
     free = None if independent is None or body.mimic or body.joint in independent else "false"
-    joint = element(root, "joint", name=body.joint, type=_type(body), independent=free)
+    entry, limits = body.kind.formats[FORMAT], (*body.limits.lower, *body.limits.upper)
+    kind = entry.unlimited if entry.unlimited and not any(map(math.isfinite, limits)) else entry.type
+    joint = element(root, "joint", name=body.joint, type=kind, independent=free)
     element(joint, "parent", link=mech.bodies[body.parent].link if body.parent >= 0 else GROUND)
     element(joint, "child", link=body.link)
     _origin(joint, (body.rotation, body.position))
-    entry = body.kind.formats[FORMAT]
     for axis in entry.directions(body.kind):
         element(joint, "axis", xyz=axis)
     _limit(joint, body, report)
@@ -120,11 +116,6 @@ def _extension(body: Body) -> dict[str, Any]:
     if any(body.stiffness):
         attributes |= {"spring_stiffness": body.stiffness, "spring_reference": body.rest}
     return attributes
-
-
-def _type(body: Body) -> str:
-    entry, limits = body.kind.formats[FORMAT], (*body.limits.lower, *body.limits.upper)
-    return entry.unlimited if entry.unlimited and not any(map(math.isfinite, limits)) else entry.type
 
 
 def _limit(joint: Element, body: Body, report: Report) -> None:

@@ -120,24 +120,16 @@ def initial_of(tree: Tree) -> Coordinates:
     """MuJoCo's ``qpos0``: hinges and slides at their references (zero included), free bodies at their pose in the
     file.
     """
-    values: list[tuple[str, tuple[float, ...]]] = []
+    values, model = list[tuple[str, tuple[float, ...]]](), tree.compiled.model
     for body in tree.bodies:
         for joint in tree.joints.get(body, []):
             if joint.kind.only_step:
                 values.append((joint.name, (joint.reference,)))
             elif joint.kind.is_free:
-                values.append((joint.name, _base(tree, body) if joint.index < 0 else _free(tree, joint)))
+                base = (*model.body_quat[body].tolist(), *model.body_pos[body].tolist())
+                read = _split(model.qpos0, joint, model.jnt_qposadr[joint.index])
+                values.append((joint.name, base if joint.index < 0 else read))
     return tuple(values)
-
-
-def _free(tree: Tree, joint: BodyJoint) -> tuple[float, ...]:
-    model = tree.compiled.model
-    return _split(model.qpos0, joint, model.jnt_qposadr[joint.index])
-
-
-def _base(tree: Tree, body: int) -> tuple[float, ...]:
-    model = tree.compiled.model
-    return (*model.body_quat[body].tolist(), *model.body_pos[body].tolist())
 
 
 def _split(numbers: np.ndarray, joint: BodyJoint, start: int) -> tuple[float, ...]:

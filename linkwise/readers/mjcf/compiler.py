@@ -36,12 +36,6 @@ _LISTS = {
 }
 
 
-def _has_large_polygons(obj: bytes) -> bool:
-    """Whether an OBJ file has polygons that MuJoCo ignores."""
-    faces = (line for line in obj.splitlines() if line.startswith(b"f "))
-    return any(len(line.split()) > MOST_CORNERS + 1 for line in faces)
-
-
 class MissingMujoco(ImportError, MechanismError):
     """MuJoCo is not installed."""
 
@@ -402,7 +396,8 @@ class _Assets:
         except MechanismError as error:
             raise MechanismError(f"{error}; {GIVE_INERTIAL}") from None
         content = path.read_bytes()
-        if path.suffix.lower() == ".obj" and _has_large_polygons(content):
+        faces = (line for line in content.splitlines() if line.startswith(b"f "))
+        if path.suffix.lower() == ".obj" and any(len(face.split()) > MOST_CORNERS + 1 for face in faces):
             warn(file.element, f"has polygons of more than {MOST_CORNERS} corners, which are left out as MuJoCo does")
         name = hashlib.sha256(content).hexdigest()[:24] + path.suffix.lower()
         mesh.file = name

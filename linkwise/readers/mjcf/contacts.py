@@ -31,7 +31,7 @@ def add_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
     sides = {pair: (int(model.pair_geom1[pair]), int(model.pair_geom2[pair])) for pair, _ in compiled.pairs}
     sides |= {pair: sides[pair][::-1] for pair, exchanged in compiled.pairs if exchanged}
     geoms = list(geoms_of(tree, {geom for pair in sides.values() for geom in pair}))
-    excluded = list(_excluded(compiled))
+    excluded = [(int(x) >> 16, int(x) & 0xFFFF) for x in model.exclude_signature]  # pairs of bodies
     meeting = Meeting(tree, frozenset(map(frozenset, excluded)), compiled.disables("filterparent"))
     frames = [GROUND, *tree.frame_of[1:]]
     known = replace(
@@ -51,12 +51,6 @@ def add_contacts(mechanism: Mechanism, tree: Tree) -> Mechanism:
         contacts.add(moving, fixed)
     note_geoms(mechanism, compiled, geoms, world, meeting)
     return replace(mechanism, contact_pairs=contacts.pairs())
-
-
-def _excluded(compiled: Compiled) -> Iterator[tuple[int, int]]:
-    """Pairs of bodies that do not touch."""
-    for signature in compiled.model.exclude_signature:
-        yield int(signature) >> 16, int(signature) & 0xFFFF
 
 
 class _Contacts:

@@ -237,7 +237,8 @@ class Forces:
             for joint, arm in actuator.arms.items():
                 if joint in scalar and actuator.acts:
                     low, high = forces.get(joint, (0.0, 0.0))
-                    least, most = _scaled(self._transmitted_force(i), arm)
+                    force = _clipped(self._driving_force(i), self._range(i, "force"))
+                    least, most = _scaled(_scaled(force, self._gear(i)[0]), arm)
                     forces[joint] = low + least, high + most
         for joint, bounds in forces.items():
             rotors[joint].largest_force = max(map(abs, bounds))
@@ -265,10 +266,6 @@ class Forces:
             tuple(dict.fromkeys(joint for actuator in self.actuators if actuator.acts for joint in actuator.arms))
             or None
         )
-
-    def _transmitted_force(self, i: int) -> Interval:
-        """Bounds of the force at the joint or along the tendon: gear times actuator force."""
-        return _scaled(_clipped(self._driving_force(i), self._range(i, "force")), self._gear(i)[0])
 
     def _driving_force(self, i: int) -> Interval:
         """Bounds of gain times control or activation, if that is the whole force; unlimited for servos."""

@@ -54,7 +54,11 @@ def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, .
         if not known or (element.tag == "transmission" and not _is_simple(element, joints)):
             feature = "transmission" if element.tag == "transmission" else "ros2_control system"
             feature += " of several joints" if known else " of no moving joint"
-            details = ", ".join(_described(element, joint) for joint in joints)
+            reductions = [" and ".join(_reductions(element, joint)) for joint in joints]
+            details = ", ".join(
+                f"joint {joint.text('name')}" + (f", reduction {reduction}" if reduction else "")
+                for joint, reduction in zip(joints, reductions, strict=True)
+            )
             omit(element, feature, _ADVICE if known else _NO_MOTOR, detail=details)
             continue
         for joint in known:
@@ -123,12 +127,6 @@ def _driven(element: Element) -> Iterator[Element]:
             drives = not interfaces or any("StateInterface" not in interface for interface in interfaces)
         if drives and child.attributes.get("name"):
             yield child
-
-
-def _described(element: Element, joint: Element) -> str:
-    """ "joint elbow, reduction 50"."""
-    reductions = _reductions(element, joint)
-    return f"joint {joint.text('name')}" + (f", reduction {' and '.join(reductions)}" if reductions else "")
 
 
 def _reductions(element: Element, joint: Element) -> list[str]:

@@ -138,8 +138,8 @@ def _limits(joint: Element) -> Limits | None:
 def mimic_rules(joints: Iterable[Element]) -> dict[str, Mimic]:
     """Rules of ``<mimic>`` by joint."""
     pairs = ((joint.text("name"), joint.first("mimic")) for joint in joints)
-    return {name: _mimic(mimic) for name, mimic in pairs if mimic}
-
-
-def _mimic(mimic: Element) -> Mimic:
-    return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+    return {
+        name: Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+        for name, mimic in pairs
+        if mimic
+    }

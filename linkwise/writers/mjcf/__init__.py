@@ -15,7 +15,6 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Joint
 from linkwise.mechanics.spatial.quaternion import rotation_matrix
 from linkwise.mechanism import Actuator, Coupling, Loop, Mechanism
 from linkwise.mechanism.annotation import USUAL_INTEGRATOR
@@ -35,7 +34,7 @@ from linkwise.writers.xml import document, element
 
 def written(mech: Mechanism, report: Report) -> str:
     """The mechanism as MJCF text."""
-    mech = compose_joints(mech, _has, report)
+    mech = compose_joints(mech, FORMAT, report)
     root = element(None, "mujoco", model=mech.name)
     element(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
     fluid = Fluid(mech, report)
@@ -72,11 +71,6 @@ def _set(mech: Mechanism) -> dict[str, object]:
         "integrator": None if mech.metadata.integrator == USUAL_INTEGRATOR else mech.metadata.integrator,
         "actuatorgroupdisable": SWITCHED_OFF if "actuators" in mech.forces.idle else None,
     }
-
-
-def _has(kind: Joint) -> bool:
-    """Whether MJCF has this kind of joint."""
-    return FORMAT in kind.formats and kind.formats[FORMAT].fits(kind)
 
 
 # -- tendons and actuators -------------------------------------------------------------------------------

@@ -258,9 +258,10 @@ class Bodies:
             elif values[0]:
                 attributes[word] = values[0]
         scalar = body.kind.only_step is not None
+        neutral = self.initial[body.joint] if body.kind.is_free else body.kind.neutral()  # where MuJoCo's springs rest
         if any(body.stiffness) and scalar:
             attributes["springref"] = body.rest[0]
-        elif any(body.stiffness) and not np.allclose(body.rest, self._reference(body), rtol=0.0, atol=1e-15):
+        elif any(body.stiffness) and not np.allclose(body.rest, neutral, rtol=0.0, atol=1e-15):
             self._report.omit("rest of the spring", body.joint)
         if body.kind.is_free and {"armature", "stiffness", "frictionloss"} & attributes.keys():
             self._report.remark("armature, spring and friction along the world's axes in MuJoCo", body.joint)
@@ -275,10 +276,6 @@ class Bodies:
         if scalar and (efforts := self._efforts(body)) is not None:
             attributes |= {"actuatorfrclimited": True, "actuatorfrcrange": efforts}
         return attributes
-
-    def _reference(self, body: Body) -> tuple[float, ...]:
-        """Rest position of springs of balls and free joints in MuJoCo."""
-        return tuple(self.initial[body.joint]) if body.kind.is_free else body.kind.neutral()
 
     def _efforts(self, body: Body) -> tuple[float, float] | None:
         """Total force bounds of a joint's actuators; None if the actuators' own bounds imply them."""
