@@ -42,7 +42,4 @@ __all__ = [
     "rollout_vjp",
     "step_derivatives",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

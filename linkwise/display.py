@@ -1,7 +1,7 @@
-"""How things show themselves while work goes on and after it: bars in terminals and notebooks, rich representations.
+"""Progress bars in terminals and notebooks, and rich representations of results.
 
-Nothing is shown unless it is asked for, and nothing here is needed to compute.  Bars are those of tqdm (``pip install
-'linkwise[progress]'``); what a notebook shows of a value is written by ``linkwise.notebook``, loaded when one asks.
+Nothing is shown by default, and nothing here is needed to compute. Bars are those of tqdm (``pip install
+'linkwise[progress]'``); ``linkwise.notebook``, loaded on demand, writes what a notebook shows of a value.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ _wanted = False
 
 
 def mimebundle(self: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-    """``_repr_mimebundle_`` of whatever has a rich representation: its text, and what ``linkwise.notebook`` makes of
-    it."""
+    """``_repr_mimebundle_`` of results: the text, and the rich representation of ``linkwise.notebook``."""
     from . import notebook  # when a notebook asks
 
     bundle = {"text/plain": repr(self), **notebook.bundle(self)}
@@ -32,7 +31,7 @@ def mimebundle(self: Any, include: Any = None, exclude: Any = None) -> dict[str,
 
 
 class Text(str):
-    """Text in lines, which notebooks show as such."""
+    """Multi-line text; notebooks show it as such."""
 
     _repr_mimebundle_ = mimebundle
 
@@ -63,7 +62,7 @@ class progress:
 
 
 class Bar:
-    """What is told of some work; nothing by default."""
+    """Progress of some work; shows nothing."""
 
     def stage(self, name: str) -> None:
         """The work has come to a further stage."""
@@ -92,8 +91,7 @@ def stages(label: str, count: int) -> Bar:
 
 
 def amount(label: str, total: float, unit: str, wanted: bool | None = None, start: float = 0, digits: int = 3) -> Bar:
-    """A bar for so much of something, of which ``start`` is done; ``wanted``: the caller's own choice against that of
-    ``lw.codegen.progress``."""
+    """A bar for an amount of work, of which ``start`` is done; ``wanted`` overrides ``lw.codegen.progress``."""
     if not (_wanted if wanted is None else wanted):
         return NO_BAR
     done = f"{{n:.{digits}f}} of {{total:g}} {unit}"

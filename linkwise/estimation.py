@@ -45,7 +45,4 @@ __all__ = [
     "rotor_inertias",
     "smooth",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

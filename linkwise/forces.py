@@ -21,7 +21,4 @@ __all__ = [
     "joint_forces",
     "wrenches_at",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -19,13 +19,13 @@ Each force cut off on its own (``saturated``) has no such function: what is left
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..dynamics.actuation import require_motors
+from ..dynamics.by_joint import numbers_per_velocity
 from ..dynamics.states import Float64Array, in_brief
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.configuration import difference
@@ -38,7 +38,7 @@ from .compiled import (
     CompiledControl,
     ControlLaw,
     Numbers,
-    bounds,
+    Scalars,
     clipped,
     format_limit,
     gains,
@@ -60,9 +60,7 @@ class DecoupledTrackingLaw(ControlLaw):
             f"{format_limit(self.limit)}"
         )
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         sigma, forward = self.errors(tree, q, v, reference)
         back = ALGORITHMS["diagonal_torques"].function(
             tree, q, [-c * s for c, s in zip(self.rate_gain, sigma, strict=True)], normalized=True
@@ -70,9 +68,7 @@ class DecoupledTrackingLaw(ControlLaw):
         kappa = self._share(forward, back)
         return [clipped(f + kappa * b, most) for f, b, most in zip(forward, back, self.limit, strict=True)]
 
-    def errors(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> tuple[list[Scalar], list[Scalar]]:
+    def errors(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> tuple[list[Scalar], list[Scalar]]:
         """sigma, and the forces without feedback."""
         nq, nv = tree.mechanism.nq, tree.mechanism.nv
         wanted, rates, accelerations = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
@@ -85,7 +81,7 @@ class DecoupledTrackingLaw(ControlLaw):
         apart = [x - r for x, r in zip(v, v_r, strict=True)]
         return list(ALGORITHMS["diagonal_rates"].function(tree, q, apart, normalized=True)), forward
 
-    def _share(self, forward: Sequence[Scalar], back: Sequence[Scalar]) -> Scalar:
+    def _share(self, forward: Scalars, back: Scalars) -> Scalar:
         """kappa: the largest factor, at most one, with which no force exceeds its bound."""
         kappa: Scalar = 1.0
         for f, b, most in zip(forward, back, self.limit, strict=True):
@@ -142,10 +138,11 @@ def decoupled_tracking(
     """
     require_mechanism(mech)
     require_motors(mech, "decoupled_tracking")
+    limit = mech.limits.effort if limit is None else limit
     law = DecoupledTrackingLaw(
         mech.nq + 2 * mech.nv,
         gains(mech, "rate_gain", rate_gain),
         gains(mech, "position_gain", position_gain),
-        bounds(mech, "limit", mech.limits.effort if limit is None else limit),
+        tuple(numbers_per_velocity(mech, "limit", limit, np.inf, positive=True).tolist()),
     )
     return DecoupledTracking(mech, law, joint_reference(mech, reference))

@@ -1,4 +1,4 @@
-"""The controller everyone begins with: springs and dampers in the joints, gravity held; and what motors can do."""
+"""Joint feedback: springs and dampers in the joints with gravity compensation; saturation of motors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.actuation import Motors, actuated_coordinates, bearing_gravity, gravity_held
-from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.by_joint import configuration_by_joint, numbers_per_velocity
 from ..dynamics.position_limits import beyond_limits
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..dynamics.trees import difference
@@ -21,7 +21,7 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import LimitWarning, Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
 from ..mechanism.quaternions import with_unit_quaternions
-from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, format_limit
+from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, Scalars, format_limit
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,18 @@ class JointFeedbackLaw(ControlLaw):
     def __str__(self) -> str:
         return "joint feedback" + ", gravity held" * self.gravity
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         nq, nv = tree.mechanism.nq, tree.mechanism.nv
         target, kp, kd = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         way = difference_on(tree, q, target)
-        held = self._gravity_held(tree, q) if self.gravity else [0.0] * nv
+        held: Scalars = [0.0] * nv
+        if self.gravity:
+            load, (names, units) = apply(ex.GRAVITY_FORCE, tree, q), self.bearing
+            held = motor_forces(tree, q, load, units=units, actuated=names, nearest=True)
         rows = zip(self.actuated, kp, way, kd, v, held, strict=True)
         return [p * d - k * x + g if driven else 0.0 for driven, p, d, k, x, g in rows]
 
-    def _gravity_held(self, tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-        load, (names, units) = apply(ex.GRAVITY_FORCE, tree, q), self.bearing
-        return motor_forces(tree, q, load, units=units, actuated=names, nearest=True)
-
-    def damping(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar] | None:
+    def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         kd = reference[tree.mechanism.nq + tree.mechanism.nv :]
         return [k if driven else 0.0 for driven, k in zip(self.actuated, kd, strict=True)]
 
@@ -144,7 +139,7 @@ def joint_feedback(
     driven = actuated_coordinates(mech, target, actuated)
     gains = []
     for name, gain in (("kp", kp), ("kd", kd)):
-        values = _per_coordinate(mech, name, gain, 0.0)
+        values = numbers_per_velocity(mech, name, gain, 0.0)
         if not np.isfinite(values).all():
             raise ValueError(f"{name} must be finite, got {gain!r}")
         if isinstance(gain, Mapping):
@@ -197,7 +192,7 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
     if limit is None:
         limit = mech.limits.effort
         _warn_of_no_effort(mech)
-    bound = _per_coordinate(mech, "limit", limit, np.inf)
+    bound = numbers_per_velocity(mech, "limit", limit, np.inf)
     if isinstance(control, CompiledControl):
         law = SaturatedLaw(control.law.n_ctrl, control.law, tuple(bound.tolist()))
         return CompiledControl(control.mech, law, control.reference)
@@ -213,24 +208,6 @@ def _warn_of_no_effort(mech: Mechanism) -> None:
             "gives no force; where a file says 0 for what it does not know, give limit={joint: number}, inf for none",
             MechanismWarning,
         )
-
-
-# -- numbers by joint -----------------------------------------------------------------------------------
-
-
-def _per_coordinate(mech: Mechanism, name: str, value: Any, otherwise: float) -> Float64Array:
-    """(nv,): values that are not negative, from one number, nv numbers, or {joint: value}; joints that are not named
-    get ``otherwise``.
-    """
-    if isinstance(value, Mapping):
-        values = rates_by_joint(mech, name, value, otherwise)
-    else:
-        values = real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0):
-        raise ValueError(
-            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {value!r}"
-        )
-    return np.broadcast_to(values, (mech.nv,))
 
 
 def _refuse_without_motor(mech: Mechanism, name: str, gains: Mapping[str, Any], driven: np.ndarray) -> None:

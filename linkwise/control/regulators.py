@@ -14,7 +14,7 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar, dot
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean
-from .compiled import CompiledControl, ControlLaw, Numbers
+from .compiled import CompiledControl, ControlLaw, Numbers, Scalars
 
 StateSpace = Any  # of ``linearization``, which stands beside
 SINGULAR = 1e-9  # relative: modes that inputs move by less are not moved
@@ -33,9 +33,7 @@ class RegulatorLaw(ControlLaw):
     def __str__(self) -> str:
         return f"linear-quadratic regulator, gains {in_brief(self.gain)}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         apart = [*difference(tree, list(self.q), q), *(x - y for x, y in zip(v, self.v, strict=True))]
         return [tau - dot(row, apart) for tau, row in zip(self.tau, self.gain, strict=True)]
 
@@ -177,7 +175,7 @@ def _refuse_unreachable(model: StateSpace, names: Sequence[str], kept: Sequence[
 
 def _unreachable_states(names: Sequence[str], a: np.ndarray, still: np.ndarray) -> tuple[str, ...]:
     """States that can be removed so that the rest is controllable: no other state depends on them. Empty if there are
-    none.
+    no such states.
     """
     from scipy.linalg import qr
 

@@ -56,11 +56,7 @@ __all__ = [
     "torques",
     "velocities",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = __all__.copy
 
 # -- transforms (jain1995 Tables 1 and 2) ---------------------------------------------------------------
 

@@ -41,10 +41,7 @@ from .trees import coriolis_matrix, mass_matrix
 MOST = 16  # degrees of freedom: beyond, the mass matrix as a whole costs more than articulated inertias, or than to ask
 
 __all__ = ["forward_dynamics", "momenta", "motion", "motion_and_total_rates", "velocities"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @of_algorithm("joint_momenta")

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.store import either, kernel_function, of_algorithm
 from ..mechanism import Mechanism, require_mechanism
-from ..mechanism.sampling import within_range_of
+from ..mechanism.sampling import redraw_within_limits
 from .settings import ForwardDynamicsSettings, InverseDynamicsSettings, JointWrenchesSettings, StaticForcesSettings
 from .states import ByJoint, Float64Array
 
@@ -363,4 +363,4 @@ def random_state(
     parts = [body.kind.random(rng, shape) for body in mech.bodies if not body.mimic]
     q = np.concatenate(parts, axis=-1) if parts else np.zeros((*shape, 0))
     v = rng.normal(size=(*shape, mech.nv))
-    return within_range_of(mech, rng, q, v) if within_limits else (q, v)
+    return redraw_within_limits(mech, rng, q, v) if within_limits else (q, v)

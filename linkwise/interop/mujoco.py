@@ -67,7 +67,7 @@ def _chart(body: Any, joint: Foreign) -> Same:
 
 
 def _names(model: Any) -> list[str]:
-    """The names that linkwise gives to the joints: their own, or those of their bodies."""
+    """The names of joints as linkwise reads them: their own, or those of their bodies."""
     taken = {model.joint(j).name for j in range(model.njnt)}
     names = []
     for j in range(model.njnt):

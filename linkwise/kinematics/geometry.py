@@ -60,7 +60,8 @@ def _other_joints(mech: Mechanism, carrying: list[Body]) -> str:
     for body in carrying:
         if not body.kind.hinge:
             return f"joint {body.joint!r} is not revolute"
-    if _mimic(mech, carrying):
+    names = {body.joint for body in carrying}
+    if any(body.mimic and (body.joint in names or body.mimic.joint in names) for body in mech.bodies):
         return "joints that carry the frame mimic others, or others them"
     return f"{len(carrying)} joints carry the frame, not six" if len(carrying) != 6 else ""
 
@@ -92,12 +93,6 @@ def _found(mech: Mechanism, frame: str) -> ClosedForm | None:
             slack = max(geometry.slack, LOOSE * deviation)
             return ClosedForm(replace(geometry, slack=slack), deviation, indices)
     return None
-
-
-def _mimic(mech: Mechanism, carrying: list[Body]) -> bool:
-    """True if one of these joints mimics another or is mimicked."""
-    names = {body.joint for body in carrying}
-    return any(body.mimic and (body.joint in names or body.mimic.joint in names) for body in mech.bodies)
 
 
 class _Arm:
@@ -188,7 +183,7 @@ def _base(axes: np.ndarray) -> np.ndarray:
 
 
 def _unit_entries(x: np.ndarray) -> np.ndarray:
-    """Entries of unit vectors, without what round-off has left of zeros and ones."""
+    """Entries of unit vectors with zeros and ones made exact."""
     near = np.round(x)
     return np.where(np.abs(x - near) < ROUND, near, x)
 

@@ -18,7 +18,7 @@ from ..constraints.redundancy import closable_error
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
 from ..constraints.variations import State, state_of
-from ..dynamics.force_elements import ALL, chosen_forces
+from ..dynamics.force_elements import ALL, Applied, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
@@ -26,11 +26,8 @@ from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
 from ..mechanism.scales import scales
 from .actuated import driven
-from .balance import Balance, Search, balance, inertia, newton, stiffness
+from .balance import Balance, Search, balance, descent, drop, has_potential, inertia, newton, relaxed, stiffness
 from .coordinates import coordinate_names, named_rows
-from .descent import descent, drop, has_potential
-from .held_by_actuators import holding_inputs
-from .relaxation import relaxed
 
 UNKNOWNS = ("q", "tau", "ctrl")
 BALANCED = 1e-10  # relative to the weight and the given forces: what is left unbalanced
@@ -153,7 +150,7 @@ def find_equilibrium(
         raise MechanismError("actuated is for solve_for='tau': joints with unknown forces are named by hold")
     at = at._replace(q=assemble(mech, at.q, hold=hold))
     free = np.setdiff1d(np.arange(mech.nv), held)
-    search = Search.around(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
+    search = Search.start_at(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
     balance = _balanced(at, search, stable, max_steps)
     forces = at.tau.copy()
     forces[held] += search.joint_forces(balance.forces)[held]
@@ -190,7 +187,7 @@ def _root(mech: Mechanism, body: int) -> int:
 
 
 def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterator[tuple[str, Balance]]:
-    """Ways to an equilibrium and where they end, the one to the nearest first; with ``stable``, only ways down."""
+    """Searches for an equilibrium and where each ends, the one to the nearest first; with ``stable``, only descents."""
     if not stable:
         yield "Newton's method from the guess", newton(at, search, max_steps)
     potential = has_potential(at, search)
@@ -205,8 +202,9 @@ def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterat
 
 
 def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balance:
-    """The first attempt that ends in balance, and with ``stable`` in no saddle; where only what is near will do, the
-    nearest of all, unless the first is as near as can be asked for."""
+    """The first search that ends in balance, and with ``stable`` not at a saddle. Bounded searches continue until an
+    equilibrium is near enough, and return the nearest.
+    """
     tried: list[tuple[str, Balance]] = []
     balances: list[Balance] = []
     for way, here in _attempts(at, search, stable, max_steps):
@@ -225,7 +223,8 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     best = min((here for _, here in tried), key=lambda balance: balance.size)
     if best.size <= search.tolerance:
         raise _saddle(best, attempts)
-    near = "" if not search.is_bounded else f" within {_few(search.within)} (rad, m)"
+    distances = " or ".join(f"{step:.3g}" for step in np.unique(search.within))
+    near = "" if not search.is_bounded else f" within {distances} (rad, m)"
     raise _unbalanced(
         best,
         f"no {'stable ' * stable}equilibrium of mechanism {at.mech.name!r} was found from this guess{near}",
@@ -234,13 +233,8 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     )
 
 
-def _few(steps: np.ndarray) -> str:
-    """The different numbers among steps of coordinates."""
-    return " or ".join(f"{step:.3g}" for step in np.unique(steps))
-
-
 def _energy(at: State) -> float:
-    """An energy to compare with: the weight times the length, and what else acts or pulls back in a unit step."""
+    """A reference energy: weight times length, plus the work of other forces and springs in a unit step."""
     units = scales(at.mech)
     energy = at.mech.parameters.masses.sum() * np.linalg.norm(at.mech.gravity) * units.length
     energy += np.abs(at.tau * units.of_v).max(initial=0.0)
@@ -266,9 +260,9 @@ def _refuse_open(at: State) -> None:
 
 
 def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium:
-    """Control inputs that keep the configuration."""
+    """Control inputs that hold the configuration."""
     _refuse_open(at)
-    inputs, held = holding_inputs(at, Search.around(at, np.arange(at.mech.nv), (), _energy(at), tolerance), passive)
+    inputs, held = holding_inputs(at, Search.start_at(at, np.arange(at.mech.nv), (), _energy(at), tolerance), passive)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         raise _unbalanced(
             held,
@@ -279,12 +273,12 @@ def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium
 
 
 def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equilibrium:
-    """Forces of the actuated joints that keep the configuration."""
+    """Forces of the actuated joints that hold the configuration."""
     mech = at.mech
     _refuse_open(at)
     driving = np.eye(mech.nv) if actuated is None else named_rows(mech, actuated, "actuated")[1]
     at = at._replace(tau=np.where(driving.any(axis=0), 0.0, at.tau))
-    search = Search.around(at, np.arange(mech.nv), (), _energy(at), tolerance)
+    search = Search.start_at(at, np.arange(mech.nv), (), _energy(at), tolerance)
     loose = balance(at, search)
     null = decompose(loose.jacobian).null
     each = search.energy / (np.abs(driving) @ velocity_units(mech))  # unit forces of the actuated joints
@@ -354,6 +348,7 @@ def _result(here: Balance) -> Equilibrium:
     """The equilibrium with its stiffness and stability, and the forces that locked joints need."""
     at, search = here.at, here.search
     along, mass = (here.dofs.T @ matrix @ here.dofs for matrix in (stiffness(here), inertia(here)))
+    is_singular = decompose(here.jacobian).rank < generic_rank(at.mech, at.q)  # the rank is smaller than nearby
     dofs = here.dofs
     if (search.units != 1.0).any():  # an orthonormal basis of joint displacements, whatever their units
         dofs, change = np.linalg.qr(search.units[:, None] * dofs)
@@ -368,15 +363,9 @@ def _result(here: Balance) -> Equilibrium:
         here.loop_multipliers,
         raw,
         dofs,
-        None if _is_singular(here) else _stable(along, mass),
+        None if is_singular else _stable(along, mass),
         distance=float(np.abs(search.way(at)).max(initial=0.0)),
     )
-
-
-def _is_singular(here: Balance) -> bool:
-    """Whether the constraint Jacobian has a smaller rank than nearby."""
-    mech = here.at.mech
-    return bool(decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
 
 
 def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
@@ -395,3 +384,56 @@ def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
     if np.any(squares.real < -NEUTRAL * size) or np.any(np.abs(squares.imag) > 1e-6 * size):
         return False
     return None if np.any(squares.real <= NEUTRAL * size) else True
+
+
+def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
+    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced force; and the balance then.
+
+    Where there is a choice, they are those of least norm. If some make forces and others torques, each is measured by
+    its joint forces; a force counts as a torque with the mechanism's length as lever arm. Filters have the activations
+    that their inputs lead to; integrators, at rest, no input.
+    """
+    from scipy.optimize import lsq_linear
+
+    mech = at.mech
+    if not mech.n_ctrl:
+        raise MechanismError(
+            f"solve_for='ctrl': no actuator of mechanism {mech.name!r} acts; solve_for='tau' finds joint forces"
+        )
+    start = np.array([_middle(low, high) for low, high in mech.forces.ctrl_range.tolist()])
+    elements = driven(mech, passive, start)
+    assert elements is not None
+    loose = balance(at._replace(passive=elements), search)
+    null = decompose(loose.jacobian).null
+    by_inputs = search.units[:, None] * _force_per_input(mech, elements, at) / search.energy
+    effect = np.ones(mech.n_ctrl)
+    if mixes_units(mech, np.flatnonzero(by_inputs.any(axis=1))):
+        effect = np.linalg.norm((velocity_units(mech) / search.units)[:, None] * by_inputs, axis=0)
+        effect = np.where(effect > 0.0, effect, 1.0)
+    driving = null.T @ by_inputs / effect
+    free = np.array([actuator.dynamics != "integrator" for actuator in mech.forces.actuators])
+    lower, upper = ((mech.forces.ctrl_range[free] - start[free, None]) * effect[free, None]).T
+    needed = null.T @ loose.forces
+    inputs = start.copy()
+    inputs[~free] = 0.0
+    if free.any():
+        inputs[free] += lsq_linear(driving[:, free], needed, (lower, upper), tol=1e-14).x / effect[free]
+    return inputs, balance(at._replace(passive=driven(mech, passive, inputs)), search)
+
+
+def _middle(low: float, high: float) -> float:
+    if low < 0.0 < high:
+        return 0.0
+    return (
+        0.5 * (low + high) if math.isfinite(low) and math.isfinite(high) else (low + 1.0 if low >= 0.0 else high - 1.0)
+    )
+
+
+def _force_per_input(mech: Mechanism, elements: Applied, at: State) -> np.ndarray:
+    """(nv, n_ctrl): joint forces per unit of each input, through the activations of filters."""
+    slopes = elements.all_derivatives(at.q, np.zeros(mech.nv))
+    through = np.zeros((elements.elements.n_activation, mech.n_ctrl))
+    states = (i for i, actuator in enumerate(mech.forces.actuators) if actuator.has_activation)
+    for row, i in enumerate(states):
+        through[row, i] = mech.forces.actuators[i].dynamics != "integrator"
+    return slopes.by_ctrl[: mech.nv] + slopes.by_activation[: mech.nv] @ through

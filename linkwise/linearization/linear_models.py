@@ -21,7 +21,7 @@ from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
 from ..mechanism.scales import scales
-from .actuated import ACTIVATION, Model, away_from_contact, driven, extended, inputs_of
+from .actuated import ACTIVATION, away_from_contact, driven, extended, inputs_of
 from .coordinates import RATE, coordinate_names, independent_by, named_rows
 from .local_form import LocalForm, local_form, plain_model
 from .state_space import StateSpace
@@ -90,9 +90,10 @@ def linearize(
     if 0 in at.batch:
         return _empty_model(mech, at.batch, independent, inputs, outputs, form)
     form_of_model = local_form(at, independent) if form == "local" else _underlying_form(at, independent, projection)
-    states, rows, a, b, drift, tangent, acceleration, rate_names, rate_rows = form_of_model
     chosen_inputs = inputs_of(mech, inputs, unless_empty(mech, ctrl) is not None)
-    a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, chosen_inputs, at.q, at.v)
+    states, rows, a, b, drift, tangent, acceleration, rate_names, rate_rows = extended(
+        form_of_model, acting, chosen_inputs, at.q, at.v
+    )
     output_names, c = _outputs(mech, outputs, states, tangent)
     activation_names = (
         [actuator.name + ACTIVATION for actuator in mech.forces.actuators if actuator.has_activation]

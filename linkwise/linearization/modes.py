@@ -191,7 +191,7 @@ def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _separated(basis: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """A basis of the same space in which each vector has a coordinate to itself, which is easy to read."""
+    """A basis of the space in which each vector has one coordinate to itself."""
     if not basis.shape[1]:
         return basis
     scaled = np.linalg.qr(basis / units[:, None])[0]

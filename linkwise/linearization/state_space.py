@@ -1,4 +1,4 @@
-"""Linear state-space models of mechanisms: what ``linearize`` returns."""
+"""Linear state-space models of mechanisms, the results of ``linearize``."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class StateSpace:
 
     @property
     def is_equilibrium(self) -> bool:
-        """Whether the mechanism stays at rest there, up to round-off, in every state of a batch."""
+        """Whether the mechanism stays at rest at (q, v), up to round-off, in every state of a batch."""
         return float(np.abs(self.dimensionless().drift).max(initial=0.0)) <= AT_REST
 
     def dimensionless(self) -> Dimensionless:

@@ -38,11 +38,11 @@ class DrivenMotion(Tabular):
 
     q    (..., nq)
     v    (..., nv): of all joints
-    a    (..., nv): the same
-    inputs   what was driven
+    a    (..., nv): of all joints
+    inputs   names of the driven joints and coordinates
 
-    What is said of a link or point is (..., 3), in axes of the world.  A point is the origin of a link or frame, by its
-    name, as named points of ``Builder.linkage`` are; or (link, (x, y, z)), in that one's coordinates.
+    Quantities of links and points are (..., 3), in axes of the world. A point is the name of a link or frame, for its
+    origin, as named points of ``Builder.linkage`` are; or (link, (x, y, z)), in coordinates of the link.
     """
 
     mech: Mechanism
@@ -71,8 +71,9 @@ class DrivenMotion(Tabular):
         )
 
     def table(self) -> tuple[list[str], Float64Array]:
-        """Names (the input, q.crank, ..., v.crank, ..., a.crank, ...) and values (n, columns) of what ``to_csv``
-        writes: coordinates, velocities and accelerations over the positions of the input."""
+        """Names (the input, q.crank, ..., v.crank, ..., a.crank, ...) and values (n, columns) for ``to_csv``:
+        coordinates, velocities and accelerations over positions of the input.
+        """
         name, values = self.over
         of_q, of_v = self.mech.coordinates.names("q"), self.mech.coordinates.names("v")
         parts = {"q": of_q, "v": of_v, "a": of_v}
@@ -186,12 +187,12 @@ def driven_motion(
             )
     q = _configurations(mech, q)
     rates, changes = dict(v or {}), dict(a or {})
-    inputs = tuple(dict.fromkeys((*rates, *changes, *_beside_loops(mech, (*rates, *changes)))))
+    inputs = tuple(dict.fromkeys((*rates, *changes, *_joints_outside_loops(mech, (*rates, *changes)))))
     rate, change = (_inputs(mech, name, values, inputs, q) for name, values in (("v", rates), ("a", changes)))
     q = np.broadcast_to(q, (*common_batch({"v": rate.shape[:-1], "a": change.shape[:-1]}), mech.nq))
     _require_regular(mech, q, inputs)
     jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
-    with told_of_idle_motions(mech, q, inputs), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
+    with told_of_idle_motions(mech, q, inputs), _explain_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
         aims = np.broadcast_to(mech.constraints.drive_rates, jacobian.shape[:-1])
         basis, offset = basis_by("partitioning", jacobian, -aims, decomposed_jacobian(mech, jacobian), chosen)
@@ -213,7 +214,7 @@ def _single_coordinates(mech: Mechanism, name: str) -> list[str]:
 
 
 def _configurations(mech: Mechanism, q: ByJoint | None) -> Float64Array:
-    """(..., nq): q, or where driven joints are, the loops closed."""
+    """(..., nq): q as an array, with loops closed where only driven joints are given."""
     (q,) = checked_arrays(mech, q={} if q is None else q)
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
@@ -236,8 +237,8 @@ def _require_regular(mech: Mechanism, q: np.ndarray, inputs: Sequence[str]) -> N
     )
 
 
-def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
-    """Joints that no loop moves, without those that are named or have a named coordinate."""
+def _joints_outside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
+    """Joints that no loop moves, except those that are named or have a named coordinate."""
     within = {body for loop in mech.loops for body in loop.bodies_within(mech)}
     known = {name if name in mech.joint_names else mech.coordinates.joint_of(name) for name in named}
     return [
@@ -248,7 +249,7 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
+def _explain_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
     """Context that adds the number of needed inputs, and a valid choice, to the error for too many or too few."""
     try:
         yield
@@ -260,20 +261,20 @@ def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], change
         needed = error.dofs - (error.count - count)
         names = "v names" if set(changes) <= set(rates) else "v and a name"
         joints = "the speed of one joint" if needed == 1 else f"the speeds of {needed} joints"
-        example = ", ".join(map(repr, _that_would_do(mech, q.reshape(-1, mech.nq)[0], named)))
+        example = ", ".join(map(repr, _suggest_inputs(mech, q.reshape(-1, mech.nq)[0], named)))
         raise MechanismError(
             f"{names} {count} input{'s' * (count != 1)}, the mechanism needs {needed}: give {joints}, such as {example}"
             + hint(mech, q, rates=True, named=named) * (count < needed)
         ) from None
 
 
-def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
+def _suggest_inputs(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
     """Inputs that determine the motion at q (nq,): as many of the named ones as possible, then other
     joints in order.
     """
     units, candidates = sizes(mech), []
     loops = units.rows[:, None] * terms(mech, q, np.zeros(mech.nv)).jacobian * units.columns
-    beside = _unit_rows(velocity_rows(mech, _beside_loops(mech, ()), "joint") * units.columns)
+    beside = _unit_rows(velocity_rows(mech, _joints_outside_loops(mech, ()), "joint") * units.columns)
     rows = np.concatenate([loops, beside])
     rank = int(decompose(rows).rank)
     for name in (*named, *mech.v_names):

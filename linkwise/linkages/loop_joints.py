@@ -1,4 +1,4 @@
-"""Joints that close loops as joints of the tree, with coordinates of their own."""
+"""Move joints that close loops into the tree, where they have coordinates."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def with_joint_of_loop(mech: Mechanism, loop: str) -> Mechanism:
         frames={**mech.frames, link: frame},
         loops=tuple(weld if other is closed_loop else other for other in mech.loops),
     )
-    return _with_initial(mech, opened, loop)
+    return _close_initially(mech, opened, loop)
 
 
-def _with_initial(mech: Mechanism, opened: Mechanism, joint: str) -> Mechanism:
+def _close_initially(mech: Mechanism, opened: Mechanism, joint: str) -> Mechanism:
     """``opened`` with initial coordinates of its last joint that close the loops at or near the initial configuration
     of ``mech``.
     """

@@ -233,7 +233,7 @@ RECORDS: dict[type, str] = {
 
 
 def name_of(record: Any) -> str:
-    """The name under which an element is switched: its own, or that of its joint or link."""
+    """The name of an element for switches: its own, or that of its joint or link."""
     return next(getattr(record, field) for field in ("name", "joint", "link") if hasattr(record, field))
 
 

@@ -28,8 +28,10 @@ from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.checks import InertiaWarning, MechanismError, did_you_mean, one_of
 from linkwise.mechanism.dh import from_dh
 from linkwise.mechanism.library_closed import (
+    bicycle,
     bricard,
     delta_robot,
+    differential_drive,
     five_bar,
     flyball_governor,
     four_bar,
@@ -37,11 +39,12 @@ from linkwise.mechanism.library_closed import (
     loader,
     n_four_bar,
     parallel_four_bar_robot,
+    rolling_disk,
     slider_crank,
+    snakeboard,
     stewart_platform,
 )
 from linkwise.mechanism.library_legged import humanoid, quadruped
-from linkwise.mechanism.library_rolling import bicycle, differential_drive, rolling_disk, snakeboard
 from linkwise.mechanism.model import GROUND, Mechanism
 from linkwise.mechanism.parts import Limits
 
@@ -71,10 +74,7 @@ __all__ = [
     "stanford_arm",
     "stewart_platform",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> Any:

@@ -94,7 +94,7 @@ class Mechanism(Constant):
         return frame if frame.link == link else replace(frame, link=link)
 
     def _check_references(self) -> None:
-        """Every index and name that one part uses for another leads somewhere sensible."""
+        """Check that every index and name used by one part refers to another."""
         if len(self._body_of_joint) != len(self.bodies):
             raise MechanismError("two moving joints have the same name")
         for index, body in enumerate(self.bodies):
@@ -179,7 +179,7 @@ class Mechanism(Constant):
 
     @property
     def coordinates(self) -> CoordinatesView:
-        """Names and places of coordinates by joint, and what kind of coordinates they are."""
+        """Names, indices and measures of coordinates by joint."""
         return CoordinatesView(self)
 
     @property
@@ -220,7 +220,7 @@ class Mechanism(Constant):
 
     @cached_property
     def _slices(self) -> tuple[tuple[slice, slice], ...]:
-        """Slices of each body's joint in q and in v; a mimic joint has those of its leader."""
+        """Slices of each body's joint in q and in v; mimic joints have those of their leaders."""
         slices, q, v = [], 0, 0
         for body in self.bodies:
             slices.append((slice(q, q + body.nq), slice(v, v + body.nv)))
@@ -247,11 +247,11 @@ class Mechanism(Constant):
         return f"that is a link, {mover}; give the name of a joint"
 
     def q_index(self, joint: str) -> slice:
-        """Slice of the named joint in q; for a mimic joint that of its leader."""
+        """Slice of the named joint in q; mimic joints have that of their leader."""
         return self._slices[self.body_index(joint)][0]
 
     def v_index(self, joint: str) -> slice:
-        """Slice of the named joint in v; for a mimic joint that of its leader."""
+        """Slice of the named joint in v; mimic joints have that of their leader."""
         return self._slices[self.body_index(joint)][1]
 
     def frame(self, name: str) -> Frame:
@@ -325,13 +325,13 @@ class Mechanism(Constant):
         Each value is the joint's coordinates.  The links they move are welded to their parents and stay as named
         frames; joints that mimic a locked one are locked with it.
         """
-        return _edit().lock(self, _edit().by_joint("coordinates", _edit().initially(self, joints), named))
+        return _edit().lock(self, joints, named)
 
     def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with new limits, ``{joint name: Limits(...)}`` or joint=Limits(...). They replace all limits of the
         joint, including the total effort limit of its actuators.
         """
-        return _edit().set_of_joints(self, "limits", _edit().by_joint("limits", limits, named))
+        return _edit().set_joint_numbers(self, "limits", limits, named)
 
     def with_frame(self, name: str, link: str, pose: Any = None) -> Mechanism:
         """A copy with a further frame, fixed to a link or frame at ``pose``. Arguments named ``link`` accept
@@ -355,7 +355,7 @@ class Mechanism(Constant):
         pose     of its ground in the frame; that place is the frame "PREFIXmount"
         prefix   of all its names, none of which may be there already
         """
-        from linkwise.mechanism.attachment import attached
+        from linkwise.mechanism.edit import attached
 
         return attached(self, other, frame, pose, prefix)
 
@@ -447,7 +447,7 @@ class Mechanism(Constant):
     if not TYPE_CHECKING:  # for which all names would be there
 
         def __getattr__(self, name: str) -> Any:
-            """Attributes that have moved; names what is called otherwise here."""
+            """Moved attributes, with a warning; for other unknown names, the name in this library if it is known."""
             if name in FORMER:
                 return former_attribute(self, name)
             meant = OF_OTHER_LIBRARIES.get(name)

@@ -311,7 +311,7 @@ class Loop(Constant):
         return tuple(sorted(set.symmetric_difference(*paths)))
 
     def check(self, mech: Mechanism) -> None:
-        """Refuse what does not fit the mechanism."""
+        """Raise if links of the loop are unknown or belong to one rigid body."""
         for link in (self.link_a, self.link_b):
             if link not in mech.frames:
                 raise MechanismError(
@@ -358,7 +358,10 @@ class Coupling(Constant):
             object.__setattr__(self, "ratios", self._derivatives(label, self.relation))
         try:
             items = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
-            ratios = tuple((joint, _ratio(label, ratio)) for joint, ratio in items)
+            ratios = tuple(
+                (joint, ratio if callable(ratio) else checks.checked_number(f"a ratio of {label}", ratio))
+                for joint, ratio in items
+            )
         except (TypeError, ValueError) as error:
             if isinstance(error, MechanismError):
                 raise
@@ -427,7 +430,7 @@ class Coupling(Constant):
         return tuple(sorted(mech.body_index(joint) for joint, ratio in self.ratios if ratio))
 
     def check(self, mech: Mechanism) -> None:
-        """Refuse what does not fit the mechanism."""
+        """Raise if joints of the coupling are unknown, have several coordinates, or cancel."""
         row = np.zeros(mech.nq)
         for joint, ratio in self.ratios:
             try:
@@ -485,10 +488,6 @@ def evaluated(relation: Callable[[dict[str, Any]], Any], named: Mapping[str, Any
         ) from error
 
 
-def _ratio(label: str, ratio: Any) -> Any:
-    return ratio if callable(ratio) else checks.checked_number(f"a ratio of {label}", ratio)
-
-
 Constraint = Loop | Coupling
 
 
@@ -504,7 +503,7 @@ def checked_drive(label: str, drive: Any) -> Drive | Instant | None:
 
 
 def counted_parts(mech: Mechanism) -> str:
-    """Numbers of bodies, joints, loops and so on, as words."""
+    """Numbers of bodies, joints, constraints and contact pairs in words."""
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
     tied = [_called(loop) for loop in mech.loops]
     for count, noun in (

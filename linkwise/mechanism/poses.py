@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.spatial.quaternion import rotation_matrix
+from linkwise.mechanics.spatial import Matrix3
+from linkwise.mechanics.spatial.quaternion import from_matrix, rotation_matrix
 from linkwise.mechanism.checks import IDENTITY, MechanismError, checked_array, checked_number, checked_rotation, snapped
 
 UNIT_TOLERANCE = 1e-6  # of a quaternion's length: one further from 1 is no rotation that was rounded
@@ -75,6 +76,12 @@ def rotation_from_quaternion(quaternion: Any, label: str = "quaternion") -> np.n
     if abs(length - 1.0) > UNIT_TOLERANCE:
         raise MechanismError(f"{label} must be [w, x, y, z] of length 1, not {length:.6g}")
     return snapped(np.array(rotation_matrix(numbers.tolist()), dtype=float))
+
+
+def quaternion_from_rotation(rotation: np.ndarray) -> np.ndarray:
+    """(4,): the unit quaternion [w, x, y, z] of a rotation matrix, w not negative."""
+    q = np.array(from_matrix(Matrix3.from_rows(np.asarray(rotation).tolist())), dtype=float)
+    return q if q[0] >= 0.0 else -q
 
 
 def _rotation_from_axis_angle(axis_angle: Any) -> np.ndarray:

@@ -44,7 +44,9 @@ def has_quaternions(mech: Mechanism) -> bool:
 
 
 def unit_coordinates(kind: Joint, label: str, values: Any, furthest: float = NOT_UNIT) -> np.ndarray:
-    """(..., n): coordinates of one joint with quaternions of unit length; ``what`` names the quaternion."""
+    """(..., n): coordinates of one joint with quaternions of unit length; ``label`` names the quaternion in
+    messages.
+    """
     numbers = np.asarray(values)
     for columns in _quaternions(kind):
         lengths = np.linalg.norm(numbers[..., columns], axis=-1)
@@ -73,6 +75,6 @@ def _refuse(label: str, length: float) -> None:
 
 @lru_cache(maxsize=256)
 def _quaternions(kind: Joint) -> Sequence[list[int]]:
-    """The places of each quaternion among a joint's coordinates."""
+    """Indices of each quaternion among a joint's coordinates."""
     indices = [index for index, measure in enumerate(kind.measures("q")) if measure.of == QUATERNION]
     return [indices[i : i + 4] for i in range(0, len(indices), 4)]

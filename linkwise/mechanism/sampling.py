@@ -9,7 +9,7 @@ from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.model import Mechanism
 
 
-def within_range_of(
+def redraw_within_limits(
     mech: Mechanism, rng: np.random.Generator, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(q, v) within all position and velocity limits, including those of mimic joints: redrawn uniformly in finite

@@ -42,12 +42,12 @@ class BallConstraint(NamedTuple):
 
 
 def is_joint(element: Element) -> bool:
-    """Whether this is a joint element of Drake's own."""
+    """Whether an element is a joint of Drake's extension."""
     return element.tag == JOINT
 
 
 def kind(joint: Element) -> Joint:
-    """The joint that a ``<drake:joint>`` is; x and y are the axes of universal joints, z the normal of planar ones."""
+    """The joint of a ``<drake:joint>``; x and y are the axes of universal joints, z the normal of planar ones."""
     type_name = joint.text("type")
     if type_name == "ball":
         return Spherical()
@@ -78,12 +78,12 @@ def ball_constraints(root: Element) -> Iterator[BallConstraint]:
 
 
 def link_of(body: Element) -> str:
-    """The link that a body names."""
+    """The link named by a body element."""
     return body.content if body.content and "name" not in body.attributes else body.text("name")
 
 
 def note_omissions(root: Element) -> None:
-    """Note what of Drake's own constrains or pushes, and is not read."""
+    """Note Drake's constraints and force elements that are not read."""
     for element in root.children:
         constrains, advice = _NOT_ACTING.get(element.tag.removeprefix(PREFIX), (False, ""))
         if element.tag.startswith(PREFIX) and advice:

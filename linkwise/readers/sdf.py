@@ -21,7 +21,8 @@ from linkwise.mechanics.joints import Fixed, Floating, Joint, Spherical, kinds_o
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismError, Mimic, Pose, Shape, did_you_mean
 from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.mechanism.looks import MESH, Look, placed, scaled
-from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
+from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.poses import quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy
 from linkwise.mechanism.welding import composed
 from linkwise.readers import drake
 from linkwise.readers.protocol import (
@@ -67,17 +68,18 @@ def from_xml(
         else:
             assembly.close(joint)
     assembly.close_balls(model)
-    free = []
+    free, static = [], model.first("static")
     for link in (link for link in links if link not in held):
-        if _content(model, "static", "false") in ("true", "1"):
+        if static is not None and static.content in ("true", "1"):
             builder.joint(f"{link}_to_{GROUND}", Fixed(), GROUND, link, frames.pose(link))
         else:
             joint_name = FLOATING_BASE if floating_base else f"{link}_free"
             builder.joint(joint_name, Floating(), GROUND, link)
-            free.append((joint_name, (*_quaternion(frames.pose(link)[0]), *frames.pose(link)[1].tolist())))
+            rotation, position = frames.pose(link)
+            free.append((joint_name, (*quaternion_from_rotation(rotation).tolist(), *position.tolist())))
     if gravity is None:
-        given = world.first("gravity") if world is not None else None
-        gravity = STANDARD_GRAVITY if given is None else given.content_numbers(3)
+        element = world.first("gravity") if world is not None else None
+        gravity = STANDARD_GRAVITY if element is None else element.content_numbers(3)
     mechanism = builder.build(name or model.text("name"), gravity, strict=False)
     looks = tuple(look for link in links.values() for look in _looks(link, folder))
     taken: set[str] = set()
@@ -96,11 +98,6 @@ def _one_model(root: Element, world: Element | None) -> Element:
         if inner is not None:
             raise inner.error(f"<{tag}> inside a model is not read: write its links and joints out (gz sdf -p does)")
     return models[0]
-
-
-def _content(element: Element, tag: str, otherwise: str) -> str:
-    child = element.first(tag)
-    return otherwise if child is None else child.content
 
 
 def _number(element: Element | None, tag: str, otherwise: float) -> float:
@@ -131,13 +128,6 @@ def _written(pose: Element) -> Pose:
     return rotation_from_rpy(np.radians(angles) if degrees else np.array(angles)), np.array([x, y, z])
 
 
-def _quaternion(rotation: np.ndarray) -> list[float]:
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
-    return [w, x, y, z]
-
-
 class Frames:
     """Poses of links, joints and frames at zero coordinates, in the model's frame and in the world."""
 
@@ -146,14 +136,14 @@ class Frames:
         self._model = HERE if pose is None else _written(pose)
         parts = (element for tag in ("link", "joint", drake.JOINT, "frame") for element in model.all(tag))
         self._elements = {element.text("name"): element for element in parts}
-        self._found: dict[str, Pose] = {}
+        self._poses: dict[str, Pose] = {}
 
     def pose(self, name: str) -> Pose:
-        """In the world."""
-        return composed(self._model, self.in_model(name))
+        """Pose of a frame in the world."""
+        return composed(self._model, self.model_pose(name))
 
-    def in_model(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
-        """In the model's frame."""
+    def model_pose(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
+        """Pose of a frame in the model's frame."""
         if name == MODEL:
             return HERE
         if name == WORLD:
@@ -162,12 +152,14 @@ class Frames:
         element = self._elements[name]
         if name in asked:
             raise element.error(f"{element.label}: its pose is relative to itself, by {' -> '.join((*asked, name))}")
-        if name not in self._found:
-            self._found[name] = composed(self.in_model(self._around(element), (*asked, name)), _own(element))
-        return self._found[name]
+        if name not in self._poses:
+            self._poses[name] = composed(
+                self.model_pose(self._base_frame(element), (*asked, name)), _element_pose(element)
+            )
+        return self._poses[name]
 
-    def _around(self, element: Element) -> str:
-        """The frame that an element's pose is written in."""
+    def _base_frame(self, element: Element) -> str:
+        """The frame in which the pose of an element is given."""
         pose = element.first("pose")
         said = pose.attributes.get("relative_to", "") if pose is not None else ""
         if not said and element.tag in ENDS:
@@ -183,13 +175,13 @@ class Frames:
         return name
 
 
-def _own(element: Element) -> Pose:
+def _element_pose(element: Element) -> Pose:
     pose = element.first("pose")
     return HERE if pose is None else _written(pose)
 
 
 def seen_from(frame: Pose, pose: Pose) -> Pose:
-    """A pose in the frame that the other is."""
+    """A pose, given in the same frame as ``frame``, seen from that one."""
     return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
 
 
@@ -223,7 +215,7 @@ class _Assembly:
         return carriers
 
     def add(self, joint: Element) -> None:
-        """A joint of the tree: it moves a link whose frame is the joint's."""
+        """Add a joint of the tree; it moves a link whose frame is that of the joint."""
         name, parent, child = joint.text("name"), self._end(joint, "parent"), self._end(joint, "child")
         joint_pose = self._frames.pose(name)
         at = HERE if parent == GROUND else self._frames.pose(parent)
@@ -240,7 +232,7 @@ class _Assembly:
         self._builder.joint(f"{child}_fixed", Fixed(), mover, child, seen)
 
     def close(self, joint: Element) -> None:
-        """A joint whose child is held already."""
+        """Add a loop for a joint whose child is held by another joint."""
         joint_pose, (a, b) = (
             self._frames.pose(joint.text("name")),
             (self._end(joint, tag) for tag in ("parent", "child")),
@@ -274,14 +266,14 @@ class _Assembly:
             raise joint.error(f"{joint.label}: {error}") from None
 
     def _axis(self, joint: Element, tag: str) -> tuple[float, ...]:
-        """In the joint's frame."""
+        """The axis in the joint's frame."""
         element = joint.required(tag)
         xyz = element.first("xyz")
         vector = np.array((0.0, 0.0, 1.0) if xyz is None else xyz.content_numbers(3))
         said = xyz.attributes.get("expressed_in", "") if xyz is not None else ""
         if said:
-            there = self._frames.in_model(self._frames.checked(joint, said))[0]
-            vector = self._frames.in_model(joint.text("name"))[0].T @ there @ vector
+            there = self._frames.model_pose(self._frames.checked(joint, said))[0]
+            vector = self._frames.model_pose(joint.text("name"))[0].T @ there @ vector
         return tuple(vector.tolist())
 
     def _numbers(self, joint: Element, kind: Joint) -> dict[str, Any]:
@@ -336,7 +328,7 @@ def _looks(link: Element, folder: Path | None) -> Iterator[Look]:
             diffuse = next((colour for material in element.all("material") for colour in material.all("diffuse")), None)
             colour = None if diffuse is None else (*diffuse.content_numbers(3, 4), 1.0)[:4]
             name = element.attributes.get("name", tag)
-            at = placed(*_own(element))
+            at = placed(*_element_pose(element))
             if shown and (tag == "visual" or shown["kind"] == MESH):  # simple ones are shapes of the mechanism
                 yield Look(name, link.text("name"), pose=at, colour=colour, collision=tag == "collision", **shown)
 
@@ -376,14 +368,10 @@ def _shapes(link: Element, taken: set[str]) -> Iterator[Shape]:
         if inner.tag not in TOUCHING or (size and min(size) <= 0.0):
             omit(collision, f"collision {inner.tag}", NO_SHAPE)
             continue
-        name = original = collision.attributes.get("name", "").strip() or f"{link.text('name')}_collision"
-        if name in taken:
-            name = original = f"{link.text('name')}_{original}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = collision.attributes.get("name", "").strip() or f"{link.text('name')}_collision"
+        name = unused_name(f"{link.text('name')}_{name}" if name in taken else name, taken)
         touches = True
-        yield Shape(name, link.text("name"), inner.tag, size, _own(collision), _friction(collision))
+        yield Shape(name, link.text("name"), inner.tag, size, _element_pose(collision), _friction(collision))
     if touches:
         omit(link, WITHOUT_GROUND, NO_GROUND)
 

@@ -35,10 +35,7 @@ __all__ = [
     "Uniform",
     "WithinLimits",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @dataclass(frozen=True)

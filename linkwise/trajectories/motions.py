@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..dynamics.by_joint import rates_by_joint
+from ..dynamics.by_joint import numbers_per_velocity
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
@@ -194,8 +194,9 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
     """The largest ratios of path derivative to velocity bound, s, and to acceleration bound, s^2, over all joints;
     zero if unlimited.
     """
-    bound = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
-    still = [body.joint for body in mech.bodies if body.mimic is None and _may_not_move(mech, body.joint, way)]
+    bound = numbers_per_velocity(mech, "acceleration", np.inf if acceleration is None else acceleration, np.inf, True)
+    blocked = way.astype(bool) & (mech.limits.velocity == 0.0)
+    still = [body.joint for body in mech.bodies if body.mimic is None and blocked[mech.v_index(body.joint)].any()]
     if still:
         raise MechanismError(
             f"the velocity limit of joints that are to move is 0: {', '.join(still)}; where a file says 0 for what it "
@@ -203,11 +204,6 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
         )
     speeds = np.where(mech.limits.velocity > 0.0, mech.limits.velocity, np.inf)  # of joints that stay
     return float(np.max(np.abs(way) / speeds, initial=0.0)), float(np.max(np.abs(way) / bound, initial=0.0))
-
-
-def _may_not_move(mech: Mechanism, joint: str, way: np.ndarray) -> bool:
-    rates = mech.v_index(joint)
-    return bool((way[rates].astype(bool) & (mech.limits.velocity[rates] == 0.0)).any())
 
 
 def _shortest_ramp(velocity: float, acceleration: float) -> float:
@@ -229,13 +225,3 @@ def _shortest(way: np.ndarray, most: tuple[float, float], velocity: float, accel
             else "q0 and q1 are equal: give a duration"
         )
     return duration
-
-
-def bounds_of(mech: Mechanism, name: str, value: Any, otherwise: np.ndarray) -> Float64Array:
-    """(nv,): positive bounds from one number, nv numbers, or {joint: bound}; None means ``otherwise``."""
-    if value is None:
-        return otherwise
-    values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
-        raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
-    return np.broadcast_to(values, (mech.nv,))

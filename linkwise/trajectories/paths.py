@@ -17,11 +17,11 @@ from scipy.linalg import solve_banded
 
 from ..compiler.store import float64_function
 from ..dynamics.by_joint import configuration_by_joint
+from ..dynamics.position_limits import beyond_limits
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import difference, integrate
-from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism import LimitWarning, Mechanism, MechanismError, require_mechanism, warn_caller
 from ..mechanism.quaternions import with_unit_quaternions
-from .limits import has_limits, warn_beyond_limits
 
 LOOKS = 9  # places of a piece of a spline at which limits are looked at
 
@@ -91,7 +91,7 @@ def line(mech: Mechanism, q0: Any, q1: Any) -> Path:
     last = _configurations(mech, "q1", _configuration_of(mech, "q1", q1, first), 1)
     coefficients = np.zeros((1, 5, mech.nv))
     coefficients[0, 0] = difference(mech, first, last)
-    warn_beyond_limits(mech, np.array([first, last]))
+    _warn_beyond_limits(mech, np.array([first, last]))
     return Path(mech, np.array([0.0, 1.0]), first[None], coefficients)
 
 
@@ -139,10 +139,23 @@ def spline(
                 f"accelerations ({n}, {mech.nv}) go with velocities ({n}, {mech.nv}) at every waypoint"
             )
     path = Path(mech, knots, q[:-1], _pieces(mech, q, np.diff(knots), increments, v, a))
-    if has_limits(mech):  # between waypoints too, where splines swing out
+    if any(
+        np.isfinite([*body.limits.lower, *body.limits.upper]).any() for body in mech.bodies
+    ):  # between waypoints too, where splines swing out
         within = np.linspace(0.0, 1.0, LOOKS)
-        warn_beyond_limits(mech, path((knots[:-1, None] + np.diff(knots)[:, None] * within).ravel())[0])
+        _warn_beyond_limits(mech, path((knots[:-1, None] + np.diff(knots)[:, None] * within).ravel())[0])
     return path
+
+
+def _warn_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
+    """One warning that names joints which configurations (n, nq) of a path take beyond their limits, and how far."""
+    beyond = beyond_limits(mech, q)
+    if beyond:
+        warn_caller(
+            f"the path of mechanism {mech.name!r} leaves joint limits: {beyond}; it is planned as asked: give other "
+            "configurations, or other limits (mech.with_limits)",
+            LimitWarning,
+        )
 
 
 def _knots(increments: np.ndarray, at: Any) -> np.ndarray:

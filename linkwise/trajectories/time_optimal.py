@@ -31,10 +31,11 @@ from ..constraints.redundancy import closable_error
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
 from ..dynamics.actuation import motors_of, shared_by_motors
+from ..dynamics.by_joint import numbers_per_velocity
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
-from .motions import Motion, bounds_of
+from .motions import Motion
 from .paths import Path
 
 FASTEST = 1e8  # of x, where nothing else bounds it, in units of the bounds
@@ -89,24 +90,28 @@ def time_optimal(
     if not (isinstance(points, int) and points >= 2):
         raise ValueError(f"points must be a whole number from 2 on, got {points!r}")
     mech = path.mechanism
-    efforts = bounds_of(mech, "effort", effort, mech.limits.effort)
+
+    def bounds(name: str, value: Any, otherwise: np.ndarray) -> Float64Array:
+        return otherwise if value is None else numbers_per_velocity(mech, name, value, np.inf, positive=True)
+
+    efforts = bounds("effort", effort, mech.limits.effort)
     motors: tuple[str, ...] = ()
     _refuse_drives(mech)
     if np.isfinite(efforts).any():
         instead = "effort=np.inf plans within bounds of velocities and accelerations alone"
         motors = motors_of(mech, "time_optimal", actuated, instead).names
         efforts = np.where(np.isin(mech.coordinates.names("v"), motors), efforts, np.inf)
-    velocities = bounds_of(mech, "velocity", velocity, mech.limits.velocity)
-    accelerations = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
+    velocities = bounds("velocity", velocity, mech.limits.velocity)
+    accelerations = bounds("acceleration", acceleration, np.full(mech.nv, np.inf))
     if not np.isfinite(np.concatenate([efforts, velocities, accelerations])).any():
         raise MechanismError(
             "no joint has an effort or velocity limit: give effort=..., velocity=... or acceleration=..."
         )
     grid = np.linspace(path.start, path.end, points + 1)
-    bounds = _bounds(path, grid, efforts, velocities, accelerations, motors)
-    lower, upper = _controllable(mech, grid, bounds)
-    x, u = _fastest(grid, bounds, lower, upper)
-    return _motion(path, grid, bounds.unit * x, bounds.unit * u)
+    limits = _bounds(path, grid, efforts, velocities, accelerations, motors)
+    lower, upper = _controllable(mech, grid, limits)
+    x, u = _fastest(grid, limits, lower, upper)
+    return _motion(path, grid, limits.unit * x, limits.unit * u)
 
 
 def _bounds(

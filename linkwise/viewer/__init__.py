@@ -32,7 +32,4 @@ __all__ = [
     "scene",
     "snapshots",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

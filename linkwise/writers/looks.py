@@ -13,7 +13,7 @@ HERE = np.eye(3)
 
 
 def pose_of(look: Look) -> Pose:
-    """Its rotation and position in the frame of the link."""
+    """Rotation and position of a visual in the frame of its link."""
     numbers = np.reshape(look.pose, (3, 4))
     return numbers[:, :3], numbers[:, 3]
 

@@ -60,7 +60,7 @@ def is_fixed_tendon(compiled: Compiled, tendon: int) -> bool:
 def note_softness(
     element: Element, feature: str, constraint: str, advice: str, solref: Any, solimp: Any, margin: float = 0.0
 ) -> None:
-    """Numbers of MuJoCo's solver for a limit or dry friction (``constraint``) of a joint or tendon."""
+    """Note parameters of MuJoCo's solver for a limit or dry friction (``constraint``) of a joint or tendon."""
     names = [f"{name}{constraint}" for name in own_numbers(solref, solimp)] + ["margin"] * bool(margin)
     if names:
         omit(element, f"{feature} with {' and '.join(names)}", advice)

@@ -132,7 +132,7 @@ def _outwards(link: str, joint_above: Mapping[str, Element]) -> list[Element]:
 
 
 def _coordinates(coupling: Element, way: Sequence[Element]) -> list[str]:
-    """The joints of a way that move, by name; each must have one coordinate."""
+    """Names of the moving joints of a path; each must have one coordinate."""
     moving = [joint for joint in way if joint.text("type") != "fixed"]
     for joint in moving:
         if joint.text("type") not in ONE_COORDINATE:

@@ -15,7 +15,8 @@ from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensa
 from linkwise.mechanism.checks import inertia_defects
 from linkwise.mechanism.elements import Actuator
 from linkwise.mechanism.forces import driven_by
-from linkwise.mechanism.poses import rotation_from_quaternion
+from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.poses import quaternion_from_rotation, rotation_from_quaternion
 from linkwise.mechanism.welding import composed
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
@@ -32,7 +33,7 @@ TOUCHES_NOTHING = (1 << 30, 0)  # masks of a geom that meets no other by masks
 
 @dataclass(frozen=True)
 class Chain:
-    """A body of the file: links without mass, the last with what they carry, moved by joints one after the other.
+    """A body of the file: massless links and the last link with their load, moved by joints one after the other.
 
     name, frame   of the body's frame: the last link's own, or a frame fixed to it, at this pose in it
     """
@@ -71,9 +72,7 @@ class Bodies:
         for known, (body, there) in self._sites.items():
             if body == frame.body and all(np.array_equal(a, b) for a, b in zip(there, placed, strict=True)):
                 return known
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
+        name = unused_name(name, self._names)
         self._site(frame.body, placed, name)
         return name
 
@@ -82,7 +81,7 @@ class Bodies:
         return body in self._elements
 
     def inside(self, body: int, pose: Pose) -> tuple[Element, Pose]:
-        """The element of a body, and a pose in it that is given in the link's frame."""
+        """The element of a body, and a pose in that element for a pose in the link's frame."""
         parent, origin = self._elements[body]
         return parent, seen_from(origin, pose)
 
@@ -165,8 +164,7 @@ class Bodies:
         ]
 
     def _poses(self, chain: Chain) -> tuple[list[Pose], Pose]:
-        """The body's frame seen from each link of the chain, in the configuration that the file has, and from the
-        parent."""
+        """The body's frame seen from each link of the chain, and from the parent, in the configuration of the file."""
         seen, poses = chain.frame, []
         for link in reversed(chain.links):
             body = self.mech.bodies[link]
@@ -186,13 +184,16 @@ class Bodies:
         (low, middle, high), axes = np.linalg.eigh(moments)
         if index in self._axes:
             rotated = rotation @ self._axes[index]
-            numbers = {"quat": quaternion(rotated), "diaginertia": (rotated.T @ moments @ rotated).diagonal()}
+            numbers = {
+                "quat": quaternion_from_rotation(rotated),
+                "diaginertia": (rotated.T @ moments @ rotated).diagonal(),
+            }
         elif (
             low > 0.0 and abs(low + middle - high) < NEAR_BOUND * high
         ):  # decomposed by MuJoCo it may be beyond the bound
             axes[:, 0] *= np.linalg.det(axes)
             high = high if high - low - middle > ROUNDING * high else min(high, low + middle)
-            numbers = {"quat": quaternion(axes), "diaginertia": (low, middle, high)}
+            numbers = {"quat": quaternion_from_rotation(axes), "diaginertia": (low, middle, high)}
         else:
             numbers = {"fullinertia": moments[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]}
         element(made, "inertial", pos=com, mass=body.mass, **numbers)
@@ -257,9 +258,10 @@ class Bodies:
             elif values[0]:
                 attributes[word] = values[0]
         scalar = body.kind.only_step is not None
+        neutral = self.initial[body.joint] if body.kind.is_free else body.kind.neutral()  # where MuJoCo's springs rest
         if any(body.stiffness) and scalar:
             attributes["springref"] = body.rest[0]
-        elif any(body.stiffness) and not np.allclose(body.rest, self._reference(body), rtol=0.0, atol=1e-15):
+        elif any(body.stiffness) and not np.allclose(body.rest, neutral, rtol=0.0, atol=1e-15):
             self._report.omit("rest of the spring", body.joint)
         if body.kind.is_free and {"armature", "stiffness", "frictionloss"} & attributes.keys():
             self._report.remark("armature, spring and friction along the world's axes in MuJoCo", body.joint)
@@ -274,10 +276,6 @@ class Bodies:
         if scalar and (efforts := self._efforts(body)) is not None:
             attributes |= {"actuatorfrclimited": True, "actuatorfrcrange": efforts}
         return attributes
-
-    def _reference(self, body: Body) -> tuple[float, ...]:
-        """Rest position of springs of balls and free joints in MuJoCo."""
-        return tuple(self.initial[body.joint]) if body.kind.is_free else body.kind.neutral()
 
     def _efforts(self, body: Body) -> tuple[float, float] | None:
         """Total force bounds of a joint's actuators; None if the actuators' own bounds imply them."""
@@ -303,39 +301,20 @@ def moved_by(kind: Joint, q: np.ndarray) -> Pose:
 
 
 def seen_from(frame: Pose, pose: Pose) -> Pose:
-    """A pose in the frame that the other is given in."""
+    """A pose, given in the same frame as ``frame``, seen from that one."""
     if frame is HERE:
         return pose
     return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
 
 
 def place(pose: Pose) -> dict[str, Any]:
-    """``pos`` and ``quat``, left out where they say nothing."""
+    """Attributes ``pos`` and ``quat``, without defaults."""
     rotation, position = pose
     turned = not np.array_equal(rotation, np.eye(3))
     return {
         "pos": position + 0.0 if np.any(position) else None,
-        "quat": quaternion(rotation) if turned else None,
+        "quat": quaternion_from_rotation(rotation) if turned else None,
     }
-
-
-def quaternion(rotation: np.ndarray) -> np.ndarray:
-    """[w, x, y, z], from the largest of the squares that the matrix holds (Shepperd 1978)."""
-    r = np.asarray(rotation)
-    squares = np.array([np.trace(r), *np.diag(r)])
-    largest = int(np.argmax(squares))
-    if largest == 0:
-        vector = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-        q = np.array([1.0 + squares[0], *vector])
-    else:
-        i, j, k = (largest - 1 + step for step in range(3))
-        i, j, k = i % 3, j % 3, k % 3
-        q = np.zeros(4)
-        q[0] = r[k, j] - r[j, k]
-        q[1 + i] = 1.0 + r[i, i] - r[j, j] - r[k, k]
-        q[1 + j], q[1 + k] = r[j, i] + r[i, j], r[k, i] + r[i, k]
-    q = q / np.linalg.norm(q)
-    return q if q[0] >= 0.0 else -q
 
 
 def geom(parent: Element, shape: Shape, pose: Pose) -> Element:

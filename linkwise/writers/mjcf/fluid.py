@@ -11,6 +11,7 @@ import numpy as np
 from linkwise.mechanism import FluidForce, Mechanism, Pose
 from linkwise.mechanism.elements import LEAST_MASS, box_of_inertia, ellipsoid_of_shape
 from linkwise.mechanism.looks import MESH
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.shapes import PLANE
 from linkwise.mechanism.welding import composed
 from linkwise.writers.looks import pose_of
@@ -52,8 +53,8 @@ class Fluid:
         mech, around = self._mech, dict[int, list[FluidForce]]()
         if len({(part.density, part.viscosity, part.wind) for part in parts}) > 1:
             return "that differs from body to body"
-        for one in parts:
-            around.setdefault(mech.frame(one.link).body, []).append(one)
+        for part in parts:
+            around.setdefault(mech.frame(part.link).body, []).append(part)
         if any(body.mass >= LEAST_MASS and index not in around for index, body in enumerate(mech.bodies)):
             return "that is not around all bodies"
         for index, here in around.items():
@@ -74,9 +75,7 @@ class Fluid:
             name = self._geom_of(part, index, pose, taken)
             if name is None:
                 parent, seen = bodies.inside(index, pose)
-                name = f"{part.link}_in_fluid"
-                while name in geoms:
-                    name += "_"
+                name = unused_name(f"{part.link}_in_fluid", set(geoms))
                 attributes: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 3}
                 geoms[name] = element(
                     parent, "geom", name=name, type="ellipsoid", size=part.size, **attributes, **place(seen)
