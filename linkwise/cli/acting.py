@@ -23,10 +23,10 @@ OF_JOINTS = ("springs", "damping", "friction", "limits")
 
 @dataclass(frozen=True)
 class Idle:
-    """Something of the file that did not act.
+    """A force element of the file that was switched off or ignored.
 
     exceeded   joints that went beyond it, of limits; None of the rest
-    option     what would let it act; None if nothing does
+    option     that switches it on; None if there is none
     """
 
     what: str
@@ -123,7 +123,7 @@ class Stopped(Controlled):
 
 
 def acting_section(mech: lw.Mechanism, idle: Iterable[object], title: str = "acting") -> Iterator[str]:
-    """Sections of what acts, a line for each kind, and of what does not; none where there is nothing of it."""
+    """Sections of the force elements that act, a line for each kind, and of those that do not; empty ones left out."""
     if mech.forces.active:
         yield from section(
             title, (f"{kind.replace('_', ' ')}: {_listed(names)}" for kind, names in mech.forces.active.items())
@@ -133,14 +133,14 @@ def acting_section(mech: lw.Mechanism, idle: Iterable[object], title: str = "act
 
 
 def idle_elements(mech: lw.Mechanism) -> Iterator[Idle]:
-    """What was switched off."""
+    """Force elements that were switched off."""
     for kind, names in mech.forces.idle.items():
         if kind != "limits":  # which say whether they were exceeded
             yield Idle(kind, names, option="--acting")
 
 
 def idle_limits(motion: lw.Trajectory, saturated: bool) -> Iterator[Idle]:
-    """Limits of the file that a motion knew nothing of."""
+    """Limits of the file that a motion did not enforce."""
     mech = motion.mechanism
     off = set(mech.forces.idle.get("limits", ()))
     if off:

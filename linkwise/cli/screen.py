@@ -1,4 +1,4 @@
-"""What terminals and pipes show: tables, warnings, progress.  A pipe gets plain text and no progress."""
+"""Output to terminals and pipes: tables, warnings, progress.  A pipe gets plain text and no progress."""
 
 from __future__ import annotations
 
@@ -79,15 +79,11 @@ class Answer:
 
     def show(self, facts: dict[str, Any], lines: Iterable[str]) -> None:
         """The facts as JSON, or the lines of text."""
-        click.echo(as_json(facts) if self.json else "\n".join(lines))
-
-
-def as_json(document: Any) -> str:
-    """One JSON document; arrays as lists, complex numbers as [real, imaginary], what is not finite as null."""
-    return json.dumps(_plain(document), indent=2)
+        click.echo(json.dumps(_plain(facts), indent=2) if self.json else "\n".join(lines))
 
 
 def _plain(value: Any) -> Any:
+    """A value for JSON: arrays as lists, complex numbers as [real, imaginary], infinity and NaN as None."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

@@ -98,10 +98,9 @@ def command(
 
 
 def options_of(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the ``options`` of a command that a function takes, as its keyword arguments: fields of a dataclass that
-    it takes are put into this."""
+    """Keyword arguments of a function among the ``options`` of a command; fields are put into their dataclasses."""
     chosen = {}
-    for parameter in _own(function):
+    for parameter in _named_parameters(function):
         group = _group(function, parameter)
         is_option = group is not None and parameter.default is not parameter.empty
         fields = options_of(group, options) if is_option else {}
@@ -116,9 +115,9 @@ def options_of(function: Callable[..., Any], options: Mapping[str, Any]) -> dict
 
 
 def parameters(function: Callable[..., Any], inherited: Mapping[str, str] | None = None) -> Iterator[click.Parameter]:
-    """Arguments and options of a function or a group, each name once; ``inherited`` describes what this does not."""
+    """Arguments and options of a function or a group, each name once; ``inherited`` are descriptions of the rest."""
     texts, names = {**(inherited or {}), **descriptions(function)}, set()
-    for parameter in _own(function):
+    for parameter in _named_parameters(function):
         hint = _hint(function, parameter)
         form, required = _form(hint) or {}, parameter.default is parameter.empty
         made: list[click.Parameter]
@@ -133,9 +132,9 @@ def parameters(function: Callable[..., Any], inherited: Mapping[str, str] | None
 
 
 def arguments(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments of a call: the values by name, groups made of theirs."""
+    """Keyword arguments of a call; groups are made of the values of their fields."""
     made = {}
-    for parameter in _own(function):
+    for parameter in _named_parameters(function):
         hint = _hint(function, parameter)
         group = dataclasses.is_dataclass(hint)
         made[parameter.name] = hint(**arguments(hint, values)) if group else values[parameter.name]
@@ -148,7 +147,7 @@ def derived_options(
     """Options of a public function by name: parameters with a default, of types that a command line can write, and the
     fields of dataclasses that stand for several.  ``texts`` describes them in place of the function's own docstring."""
     texts, options = descriptions(function) | texts, dict[str, click.Option]()
-    for parameter in _own(function):
+    for parameter in _named_parameters(function):
         hint, group = _hint(function, parameter), _group(function, parameter)
         form = _form(hint)
         if parameter.name in taken or parameter.default is parameter.empty:
@@ -161,7 +160,7 @@ def derived_options(
 
 
 def descriptions(function: Callable[..., Any]) -> dict[str, str]:
-    """What a docstring says of each parameter; that of a group says it of inherited fields too."""
+    """Descriptions of parameters in a docstring; a group has those of its bases too."""
     texts: dict[str, str] = {}
     for each in reversed(function.__mro__) if isinstance(function, type) else [function]:
         for names, text in _entries(inspect.getdoc(each) or ""):
@@ -170,7 +169,7 @@ def descriptions(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def help_text(function: Callable[..., Any], names: set[str | None]) -> str:
-    """The docstring without what it says of the parameters ``names``."""
+    """The docstring without its descriptions of the parameters ``names``."""
     kept, inside = [], False
     for line in (inspect.getdoc(function) or "").splitlines():
         entry = DESCRIPTION.match(line)
@@ -239,7 +238,7 @@ def _group(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
     return groups[0] if is_group else None
 
 
-def _own(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def _named_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     return [each for each in inspect.signature(function).parameters.values() if each.kind not in several]
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 import linkwise as lw
 
+from ..motion.arguments import drive_array
 from . import options
 from .cases import Case, Cases
-from .driving import driven, nominal
 from .errors import StudyError
 from .quantities import Unit, joint_units
 
@@ -25,6 +25,8 @@ BYTES_PER_CHUNK = 2**25
 CASES_PER_CHUNK = 16384
 SLOW_CASES_PER_CHUNK = 64  # where each takes milliseconds
 POINT = ("x", "y", "z")
+FEEDBACK = ("target", "kp", "kd")
+IN_TIME = ("tau", "ctrl", "target")  # which may change from step to step
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Computation:
         return {}
 
     def nominal(self, mech: lw.Mechanism) -> Mapping[str, np.ndarray | None]:
-        """What it gives itself of what may vary: None where that is no number."""
+        """Nominal values that the computation sets, by quantity; None where they change in time."""
         return {}
 
     def cases_per_chunk(self, mech: lw.Mechanism) -> int:
@@ -111,9 +113,15 @@ class Rollout(Computation):
             cases.mechanism,
             cases.q,
             cases.v,
-            **driven(cases, self.tau, self.ctrl, self.feedback),
+            tau=_drive(cases, "tau", self.tau),
+            ctrl=_drive(cases, "ctrl", self.ctrl),
+            feedback=self._gains(cases),
             wrenches=self.wrenches,
-            **self._options,
+            dt=self.dt,
+            steps=self.steps,
+            method=self.method,
+            coordinates=self.coordinates,
+            **({"final_only": True} if self.final_only else {"every": self.every}),
             parameters={**cases.parameters, **cases.of_joints, **cases.of_contacts},
         )
         if self.measure is not None:
@@ -129,13 +137,21 @@ class Rollout(Computation):
         assert dt is not None  # lw.rollout has complained
         return float(dt) * np.arange(0, self.steps + 1, self.every)
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        kept = {"final_only": True} if self.final_only else {"every": self.every}
-        return {"dt": self.dt, "steps": self.steps, "method": self.method, "coordinates": self.coordinates, **kept}
+    def _gains(self, cases: Cases) -> Any:
+        """The feedback of ``lw.rollout``, with gains and targets by case where they vary."""
+        varied = [name for name in FEEDBACK if cases.varies(name)]
+        if not varied:
+            return self.feedback
+        if self.feedback is not None and not isinstance(self.feedback, Mapping):
+            raise StudyError("target, kp and kd vary with feedback={'target': ...}, not with a compiled controller")
+        gains = {"target": np.array(cases.mechanism.initial), **(self.feedback or {})}
+        return gains | {name: _drive(cases, name, gains.get(name)) for name in varied}
 
     def nominal(self, mech: lw.Mechanism) -> Mapping[str, np.ndarray | None]:
-        return nominal(mech, self.tau, self.ctrl, self.feedback)
+        gains = self.feedback if isinstance(self.feedback, Mapping) else dict.fromkeys(FEEDBACK, self.feedback)
+        values = {"tau": self.tau, "ctrl": self.ctrl, **{name: gains.get(name) for name in FEEDBACK}}
+        arrays = {name: None if callable(x) else drive_array(mech, name, x) for name, x in values.items()}
+        return {name: None if x is None or x.ndim > 1 else x for name, x in arrays.items()}
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         if self.measure is not None:
@@ -271,22 +287,17 @@ class Singularities(Computation):
         mech = cases.mechanism
         if self.link is None:
             rank = lw.constraints.generic_rank(mech, lw.constraints.assemble(mech, mech.initial))
-            near = lw.constraints.conditioning(mech, cases.q, rank)
-            return {
-                "conditioning": near,
-                "degrees_of_freedom": np.asarray(lw.constraints.degrees_of_freedom(mech, cases.q)),
-            }
-        values = np.linalg.svd(self._jacobians(cases), compute_uv=False)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = values[:, -1] / values[:, 0]
-        return {"singular_values": values, "manipulability": _product(values), "conditioning": ratio}
-
-    def _jacobians(self, cases: Cases) -> np.ndarray:
+            freedom = np.asarray(lw.constraints.degrees_of_freedom(mech, cases.q))
+            return {"conditioning": lw.constraints.conditioning(mech, cases.q, rank), "degrees_of_freedom": freedom}
         poses = {name: x for name, x in cases.parameters.items() if name.rpartition(".")[2] == "pose"}
-        kernel = lw.compile("jacobian", cases.mechanism, parameters=tuple(poses), link=self.link)
+        kernel = lw.compile("jacobian", mech, parameters=tuple(poses), link=self.link)
         rows = {None: slice(None), "angular": slice(0, 3), "linear": slice(3, 6)}
         chosen = rows[self.rows] if self.rows is None or isinstance(self.rows, str) else list(self.rows)
-        return kernel(cases.q, *poses.values())[:, chosen]
+        values = np.linalg.svd(kernel(cases.q, *poses.values())[:, chosen], compute_uv=False)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = values[:, -1] / values[:, 0]
+        product = math.prod(values.T, start=np.ones(len(values)))
+        return {"singular_values": values, "manipulability": product, "conditioning": ratio}
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         return {"singular_values": ("direction",), "manipulability": (), "conditioning": (), "degrees_of_freedom": ()}
@@ -315,11 +326,12 @@ class Function(Computation):
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         if self.all_at_once:
             return _checked(self.function(cases), len(cases), self._name)
-        return _case_by_case(cases, self._one)
 
-    def _one(self, case: Case) -> Mapping[str, Any]:
-        result = self.function(case)
-        return result if isinstance(result, Mapping) else {self._name: result}
+        def case_results(case: Case) -> Mapping[str, Any]:
+            result = self.function(case)
+            return result if isinstance(result, Mapping) else {self._name: result}
+
+        return _case_by_case(cases, case_results)
 
     @property
     def _name(self) -> str:
@@ -341,10 +353,6 @@ def _state_units(mech: lw.Mechanism) -> dict[str, Unit]:
     }
 
 
-def _product(values: np.ndarray) -> np.ndarray:
-    return math.prod((values[:, k] for k in range(values.shape[1])), start=np.ones(len(values)))
-
-
 def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """Results of a function for one case after the other, stacked."""
     results: list[Mapping[str, Any]] = []
@@ -359,17 +367,43 @@ def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -
     for k, result in enumerate(results):
         if list(result) != names:
             raise StudyError(f"case {cases.first + k} gives {sorted(result)}, the first of its chunk {sorted(names)}")
-    return {name: _stacked(name, [np.asanyarray(result[name]) for result in results], cases.first) for name in names}
+    arrays = {}
+    for name in names:
+        values = [np.asanyarray(result[name]) for result in results]
+        for k, value in enumerate(values):
+            if value.shape != values[0].shape:
+                raise StudyError(
+                    f"case {cases.first + k} gives {name!r} of shape {value.shape}, case {cases.first} of "
+                    f"{values[0].shape}: arrays of all cases must have one shape; fill up with NaN"
+                )
+        arrays[name] = np.ma.stack(values) if any(map(np.ma.isMaskedArray, values)) else np.stack(values)
+    return arrays
 
 
-def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
-    for k, value in enumerate(values):
-        if value.shape != values[0].shape:
-            raise StudyError(
-                f"case {first + k} gives {name!r} of shape {value.shape}, case {first} of {values[0].shape}: arrays of "
-                "all cases must have one shape; fill up with NaN"
-            )
-    return np.ma.stack(values) if any(map(np.ma.isMaskedArray, values)) else np.stack(values)
+def _drive(cases: Cases, head: str, value: Any) -> Any:
+    """A driving argument of ``lw.rollout`` in which the varied numbers of all or single joints replace its own."""
+    if not cases.varies(head):
+        return value
+    if head in cases.values:  # all numbers vary
+        value = None
+    if callable(value):  # lw.rollout refuses it unless it is held
+        held: Any = value
+        return replace(held, function=Replacing(cases, head, held.function)) if hasattr(held, "period") else held
+    values = drive_array(cases.mechanism, head, value)
+    return cases.placed(head, values[None] if head in IN_TIME and values.ndim == 1 else values)
+
+
+@dataclass(frozen=True, eq=False)
+class Replacing:
+    """A controller called for all cases at once, in which single joints or actuators vary."""
+
+    cases: Cases
+    head: str
+    function: Callable[..., Any]
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        driving = drive_array(self.cases.mechanism, self.head, self.function(t, q, v))
+        return self.cases.placed(self.head, np.broadcast_to(driving, (len(self.cases), 1, driving.shape[-1])))[:, 0]
 
 
 def _checked(result: Any, count: int, label: str) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What is wrong with a study, and the libraries that one may lack."""
+"""Errors of studies, and imports of optional libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of computations, checked before anything is computed: what is wrong is named by its key."""
+"""Checks of the options of computations.  Messages begin with the key of a wrong option."""
 
 from __future__ import annotations
 
@@ -66,8 +66,10 @@ def check_feedback(mech: lw.Mechanism, feedback: Any, steps: int) -> None:
 
 
 def check_numbers(key: str, value: Any, shape: tuple[int, ...], names: Collection[str], steps: int | None) -> None:
-    """Arrays (..., *shape), with an axis of time before if ``steps`` is given, which None is not for gains: a number
-    will do for these; or numbers by name."""
+    """Raise unless the value is an array (..., *shape) or numbers by name.
+
+    With ``steps`` the axis before may be time; gains have ``steps`` None and may be one number.
+    """
     if value is None or callable(value):
         return
     if isinstance(value, Mapping) and names:
@@ -92,7 +94,7 @@ def check_numbers(key: str, value: Any, shape: tuple[int, ...], names: Collectio
 
 
 def check_options(function: Callable[..., Any], options: Mapping[str, Any], taken: Collection[str]) -> None:
-    """Keys of ``given`` are arguments of a function of the library, but for those that the study gives."""
+    """Raise unless all keys are arguments of a function of the library, other than those ``taken`` by the study."""
     known = [name for name in inspect.signature(function).parameters if name not in taken]
     for key in options:
         if key in taken:
