@@ -34,8 +34,7 @@ from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
 from ..mechanism.scales import scales
-from .closed_form import all_branches, nearest_branch_of
-from .geometry import closed_form, why_not
+from .closed_form import all_branches, closed_form, nearest_branch_of, why_not
 from .targets import (
     Goals,
     goals_and_numbers,
