@@ -140,7 +140,7 @@ def _compiled(mech: Mechanism, recursion: Callable[..., Any], options: dict[str,
 
 # -- which arms have closed forms: classification of the axes of six revolute joints ---------------------
 #
-# Axes that are parallel, or meet, but for small deviations (of a calibrated arm) are taken as if they were; the deviation
+# Axes that are parallel, or meet, up to small deviations (of a calibrated arm) are treated as exactly so; the deviation
 # is returned, and iterations correct it.
 
 

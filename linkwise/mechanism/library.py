@@ -314,8 +314,8 @@ def _random_mass(rng: np.random.Generator) -> tuple[float, np.ndarray, np.ndarra
 
 # Closed mechanisms -----------------------------------------------------------------------------------------------
 #
-# Each is assembled at ``lw.neutral(mech)`` unless it says otherwise.  Frames stand in that configuration with their axes
-# along the world's.  Planar ones lie in the x-y plane with gravity along -y.
+# Each is assembled at ``lw.neutral(mech)`` unless it says otherwise, its frames along the world's axes there.  Planar
+# ones lie in the x-y plane with gravity along -y.
 
 
 DOWN = (0.0, -9.81, 0.0)
@@ -642,8 +642,8 @@ def _circle_point(radius: float, degrees: float, height: float) -> np.ndarray:
 
 # What rolls or glides ----------------------------------------------------------------------------------------------
 #
-# Constraints on velocities, by wheels and knife edges.  Each stands at ``lw.neutral(mech)``, its frames along the world's
-# axes there: x is ahead, y is left, z is up.
+# Constraints on velocities, by wheels and knife edges.  Each stands at ``lw.neutral(mech)``, its frames along the axes of
+# the world there: x is ahead, y is left, z is up.
 
 
 def rolling_disk(mass: float = 1.0, radius: float = 0.5) -> Mechanism:
