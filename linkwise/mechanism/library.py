@@ -642,8 +642,8 @@ def _circle_point(radius: float, degrees: float, height: float) -> np.ndarray:
 
 # What rolls or glides ----------------------------------------------------------------------------------------------
 #
-# Constraints on velocities, by wheels and knife edges.  Each stands at ``lw.neutral(mech)``, its frames along the axes of
-# the world there: x is ahead, y is left, z is up.
+# Constraints on velocities, by wheels and knife edges.  Each stands at ``lw.neutral(mech)``, its frames along the axes
+# of the world there: x is ahead, y is left, z is up.
 
 
 def rolling_disk(mass: float = 1.0, radius: float = 0.5) -> Mechanism:
