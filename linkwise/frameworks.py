@@ -173,9 +173,8 @@ class ActingFunctions:
         evaluated: Callable[[Mechanism, ActingCall, tuple[Any, ...]], Any],
         named: Callable[[str, bool], Callable[..., Any]],
     ):
-        self._evaluated = evaluated
-        self._accelerations = named("forward_dynamics", False)
-        self._missing = named("inverse_dynamics", False)
+        self._evaluated, self._dynamics = evaluated, UnderForces(evaluated)
+        self._functions = {name: named(name, False) for name in ("forward_dynamics", "inverse_dynamics")}
         self._calls = {quantity: ActingCall(quantity) for quantity in ("forces", "actuator_forces")}
 
     def forces(self, mech: Mechanism, q: Any, v: Any = None, ctrl: Any = None, activation: Any = None) -> Any:
@@ -202,11 +201,8 @@ class ActingFunctions:
         activation: Any = None,
         wrenches: Any = None,
     ) -> Any:
-        """(nv,): accelerations under joint forces ``tau`` and all that acts; constraints are kept."""
-        v = _zeros(mech.nv, q) if v is None else v
-        total = self.forces(mech, q, v, ctrl, activation)
-        total = total if tau is None else total + tau
-        return self._accelerations(mech, q, v, total, wrenches=wrenches)
+        """(nv,): accelerations under joint forces ``tau`` and all force elements; constraints are kept."""
+        return self._under_all("forward_dynamics", mech, (q, v, tau), (ctrl, activation, wrenches))
 
     def inverse_dynamics(
         self,
@@ -218,10 +214,13 @@ class ActingFunctions:
         activation: Any = None,
         wrenches: Any = None,
     ) -> Any:
-        """(nv,): the joint forces that are missing, besides all that acts, for the accelerations ``a``."""
-        v, a = (_zeros(mech.nv, q) if x is None else x for x in (v, a))
-        needed = self._missing(mech, q, v, a, wrenches=wrenches)
-        return needed - self.forces(mech, q, v, ctrl, activation)
+        """(nv,): the joint forces that the accelerations ``a`` need besides all force elements."""
+        return self._under_all("inverse_dynamics", mech, (q, v, a), (ctrl, activation, wrenches))
+
+    def _under_all(self, name: str, mech: Mechanism, state: tuple[Any, ...], drive: tuple[Any, Any, Any]) -> Any:
+        ctrl, activation, wrenches = drive
+        acts = {"forces": ALL, "ctrl": ctrl, "activation": activation}
+        return self._dynamics(name, self._functions[name], mech, state, acts, {"wrenches": wrenches})
 
     def _evaluate(self, quantity: str, mech: Mechanism, q: Any, v: Any, ctrl: Any, activation: Any) -> Any:
         arrays = driving_arrays(
