@@ -328,7 +328,7 @@ def asked(
 
 @lru_cache(maxsize=256)
 def only_result(kernel: Kernel, name: str | None) -> Kernel:
-    """The kernel of one of several results, which alone can be differentiated."""
+    """The kernel of one result of an algorithm with several; only such kernels have derivatives."""
     names = tuple(kernel.output_shapes)
     if name is None and len(names) > 1:
         raise ValueError(

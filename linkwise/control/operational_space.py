@@ -37,15 +37,15 @@ from .compiled import CompiledControl, Constant, ControlLaw, Numbers, Scalars, g
 
 @dataclass(frozen=True)
 class OperationalSpaceLaw(ControlLaw):
-    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), with the acceleration
-    u0 = posture_kp (posture - q) - posture_kd v that is left where the frame does not feel it.
+    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), where the acceleration
+    u0 = posture_kp (posture - q) - posture_kd v moves joints without moving the frame.
 
-    Near singular positions P J takes the place of J and P (...) that of what is asked for: directions that are lost
-    (``lost_directions.py``) are left out, of forces too.  With J itself, forces would hold joints that the frame hardly
-    feels any more, up to the singular position, and let go of them there: they would jump.
+    Near singular positions P J replaces J, and P (...) the wanted acceleration: lost directions (``Lost``) are left
+    out, of forces too. With J itself, forces would hold joints that hardly move the frame any more, up to the singular
+    position, and jump there.
 
-    The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, linear
-    parts alone if it is not.
+    The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, only
+    linear parts if it is not.
     """
 
     frame: str = ""

@@ -201,9 +201,9 @@ class AssemblyModeGrid:
         """(n,): whether neighbours q and ``there`` are on the same side of turning points of the coordinates. u and v
         are singular vectors of all constraints at q; ``jacobian`` is evaluated at ``there``.
 
-        The determinant of all constraints changes its sign in such positions.  It does, too, where loops become
-        dependent and their own changes its sign: there the coordinates go on.  Beside such a position the motions that
-        the loops allow turn quickly, which is resolved by shorter steps.
+        The determinant of all constraints changes its sign at turning points. It also does where loops become dependent
+        and the determinant of the loops changes its sign, without a turning point. Near such positions the free motions
+        turn quickly, and steps are shorter.
         """
         here, behind, rank = self.unlocked.decomposed(q), self.unlocked.decomposed(there), self.unlocked.rank
         overlap = np.swapaxes(here.v[..., rank:], -1, -2) @ behind.v[..., rank:]

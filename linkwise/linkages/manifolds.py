@@ -32,7 +32,7 @@ from ..mechanism.checks import names_of
 Kind = Literal["constraint", "input", "output"]
 TURN = 2.0 * np.pi
 ROUND_OFF = LOOPS.aim * LOOPS.closed
-FINEST = 1.0 / 8.0  # of the noise of positions: what is below cannot be manifold smaller
+FINEST = 1.0 / 8.0  # of the noise of positions: smaller errors cannot be corrected further
 ROUNDED = 1e-12  # of the largest singular value: a smaller one is zero up to rounding, and has no sign
 NEWTON_STEPS = 12  # a corrector that needs more did not start near
 CORRECTED = 0.25  # of a step: the largest correction on the same branch

@@ -123,8 +123,9 @@ class ParametersView(View):
         return set_joint_numbers(self._mech, "stiffness", stiffness, rest=rest)
 
     def with_shared_code(self) -> Mechanism:
-        """A copy whose variants (``with_payload``, ``with_gravity``, ...) all run the same code, the first too: results
-        of one are the same to the last bit, whichever others were computed before it."""
+        """A copy that shares its code with all its variants (``with_payload``, ``with_gravity``, ...): the results of
+        one do not depend on the others computed before, to the last bit.
+        """
         return family.alike(self._mech)
 
 

@@ -72,8 +72,7 @@ class Limits:
     lower, upper   bounds of q
     velocity       bound of ``|v|``
     effort         bound of the joint force or torque
-    stiffness, damping   how the bounds of q push back (``Stop`` of ``lw.forces.Passive``); None for what suits the
-    inertia
+    stiffness, damping   of the bounds of q (``Stop`` of ``lw.forces.Passive``); None: chosen for the inertia
     """
 
     lower: Any = -math.inf
@@ -99,8 +98,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows another: ``q = ratio * q_of(joint) + offset``.  As of gears, but without a place where teeth
-    mesh: their forces are not among the loads of bearings."""
+    """A joint that follows another: ``q = ratio * q_of(joint) + offset``, like gears, but without a place where teeth
+    mesh: the forces of teeth are not among the loads of bearings.
+    """
 
     joint: str
     ratio: float = 1.0
@@ -331,16 +331,16 @@ class Coupling(Constant):
 
     ratios   {joint name: ratio}, kept as ((joint, ratio), ...); each joint has one coordinate whose rate is its
              velocity, own coordinates of mimic joints count.  A ratio may be a function of {joint name: coordinate}
-             of these joints, written with ``linkwise.mechanics.scalar``: then velocities alone are constrained, the sum
-             of ratio times velocity being zero, or the velocity of the drive
+             of these joints, written with ``linkwise.mechanics.scalar``: then only velocities are constrained: the sum
+             of ratio times velocity is zero, or the velocity of the drive
 
-    drive    what it follows in time: the sum equals ``offset`` plus its position, or has its velocity
-    keeps_position   whether it is on positions; not where a drive gives a velocity alone
-    relation   in place of the sum, a function of {joint name: coordinate} written in the same way, or text: cams,
+    drive    a function of time: the sum equals ``offset`` plus its position, or the rate of the sum its velocity
+    keeps_position   whether positions are constrained; not if a drive has only a velocity
+    relation   instead of the sum, a function of {joint name: coordinate} written in the same way, or text: cams,
                gears that are not round, curves.  ``ratios`` are then names of joints; kept as its partial derivatives
 
-    It is one constraint, among those of loops: ``mech.loops`` has both.  Where one joint follows one other, ``Mimic``
-    says so without a constraint.
+    It is one constraint, among the loops in ``mech.loops``. ``Mimic`` lets one joint follow one other without a
+    constraint.
     """
 
     name: str

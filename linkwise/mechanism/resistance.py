@@ -300,8 +300,8 @@ class _Motions:
             name = body.mimic.joint if body.mimic and together else body.joint
             if name in columns:
                 ratio = body.mimic.ratio if body.mimic and together else 1.0
-                leader = mech.bodies[mech.body_index(name)].kind
-                units = [self._length if measure.of == LENGTH else 1.0 for measure in leader.measures("v")]
+                measures = mech.bodies[mech.body_index(name)].kind.measures("v")
+                units = [self._length if measure.of == LENGTH else 1.0 for measure in measures]
                 motion[:, columns[name]] += ratio * along * units
                 turned = [k for k, inertia in enumerate(body.armature) if inertia and ratio]
                 rows.append(np.eye(width)[columns[name]][turned])

@@ -46,7 +46,8 @@ _INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 def load_dh(path: str | os.PathLike[str], convention: str | None = None, trust_units: bool = False) -> Mechanism:
     """A serial arm from a DH table in a TOML or CSV file.
 
-    convention    instead of the one in the file; if neither says, b and r tell "saha1999", otherwise it is "standard"
+    convention    instead of the convention of the file; if both are left out, "saha1999" for tables with b or r,
+                  otherwise "standard"
     trust_units   accept angles and lengths that look like degrees and millimetres
     """
     file = Path(path)

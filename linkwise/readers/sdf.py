@@ -1,10 +1,10 @@
 """SDF, the format of Gazebo: one model with its links, joints and loops.
 
-A link that is the child of several joints is held by the first of them; the others close loops.  Poses may be relative
-to any link, joint or frame (``relative_to``), axes expressed in any of them.  A model moves freely unless a joint holds
-it to the world, or it is ``<static>``.  Links without ``<inertial>`` have 1 kg and unit moments, as the format says.
-What links look like is read, and simple collision geometry as shapes, which touch nothing before ``mech.with_ground``;
-sensors and plugins are not, which is noted.
+The first joint with a link as its child holds the link in the tree; further joints with this child close loops. Poses
+may be relative to any link, joint or frame (``relative_to``), axes expressed in any of them. A model moves freely
+unless a joint holds it to the world, or it is ``<static>``. Links without ``<inertial>`` have 1 kg and unit moments, as
+the format prescribes. Visible geometry is read as looks, simple collision geometry as shapes, which touch nothing
+before ``mech.with_ground``; sensors and plugins are only noted.
 """
 
 from __future__ import annotations

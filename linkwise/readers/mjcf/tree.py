@@ -244,7 +244,7 @@ class Assembly:
 def numbers_of(joint: BodyJoint, compiled: Compiled, rotor: Rotor) -> dict[str, Any]:
     """Armature, damping, friction, springs and limits, as arguments of ``Builder.joint``.
 
-    rotor   what actuators add to the joint, and what they can do
+    rotor   armature and effort limits from actuators of the joint
     """
     if joint.index < 0:
         return {}

@@ -1,12 +1,10 @@
 """URDF, the robot description format of ROS.
 
-Kinematics, inertias, limits, damping, friction and mimic joints are read, loops and couplings of URDF+, and which
-joints have motors, collision geometry as shapes, what links look like; what is not read and constrains, drives or
-collides is noted.  Of what the format has no words for and ``mech.save`` writes, ``armature``,
-``spring_stiffness`` and ``spring_reference`` of <dynamics>, a number or one per coordinate, and <gravity xyz="..."/> of
-<robot> are read.  Files
-in the wild hold moments of inertia that no body can have: these are kept as written and reported as ``InertiaWarning``;
-a negative mass is refused.
+Kinematics, inertias, limits, damping, friction, mimic joints and motors are read, loops and couplings of URDF+, visible
+geometry as looks and collision geometry as shapes. Other parts that constrain, drive or collide are noted. Extensions
+that ``mech.save`` writes are read too: ``armature``, ``spring_stiffness`` and ``spring_reference`` of <dynamics>, a
+number or one per coordinate, and <gravity xyz="..."/> of <robot>. Files from other programs contain moments of inertia
+that no body can have: they are kept as written, with an ``InertiaWarning``; a negative mass is an error.
 """
 
 from __future__ import annotations
