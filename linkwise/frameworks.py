@@ -77,8 +77,9 @@ def kept(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
 
 
 def algorithm_named(name: str, whose: str, of_loops: bool = False) -> str:
-    """The algorithm behind a public function, ``linkwise.NAME`` or, ``of_loops``, the one under constraints, or of this
-    name, as "rk4_step"; an AttributeError in the words of module ``whose`` if it is none."""
+    """The algorithm behind a public function, ``linkwise.NAME`` or, with ``of_loops``, of ``linkwise.constraints``; or
+    an internal one, such as "rk4_step"; an AttributeError in the words of module ``whose`` for other names.
+    """
     if name in ALGORITHMS and not of_loops:
         return name
     known = _known(name, of_loops)
@@ -99,7 +100,7 @@ def result_named(name: str, of_loops: bool = False) -> Callable[[Any], Any] | No
 
 
 def _known(name: str, of_loops: bool) -> ArrayFunction | None:
-    """The registration of a public function of this name; None if there is none."""
+    """The registration of a public function of this name; None for other names."""
     import linkwise
 
     if of_loops:

@@ -1,7 +1,7 @@
 """Kernels as functions of CasADi that call machine code, whose derivatives are kernels as well.
 
-A function is defined by where its results come from: which inputs the kernel takes, and for each stored element of each
-output its place among the kernel's results.  That of a derivative follows from it, so that one class serves all orders.
+A function is defined by the sources of its results: the inputs of the kernel, and for each stored element of each
+output its index among the kernel's results. Sources of a derivative follow from these; one class serves all orders.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ class JointFeedbackLaw(ControlLaw):
 class JointFeedback(CompiledControl):
     """tau = kp (target - q) - kd v, and gravity, at the actuated joints: a controller ``control(t, q, v) -> tau``.
 
-    The way from q to the target is that of ``difference``: along tangent directions, the short way round for joints
-    that rotate freely.  ``actuated`` (nv,) says which coordinates have a force, ``actuated_joints`` names their joints.
+    target - q is ``difference``: along tangent directions, the short way round for joints that rotate freely.
+    ``actuated`` (nv,) marks the coordinates with a force, ``actuated_joints`` names their joints.
     """
 
     target: np.ndarray
@@ -183,8 +183,7 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
     """``control`` with its joint forces clipped to the motors' limits; a compiled controller stays compiled.
 
     limit   the largest force: one number, one for each of the nv coordinates, {joint: number, or one per degree of
-            freedom}, or None for the effort limits of the mechanism's own joints, as its file gives them; joints
-            without one are not limited
+            freedom}, or None for the effort limits of the mechanism's joints; joints without one are not limited
     """
     require_mechanism(mech)
     if not callable(control):

@@ -257,8 +257,8 @@ class Lost:
     def factor(self, mobility: Matrix) -> Factor:
         """Factor a mobility P J M^-1 J* P plus c (1 - P)^4, which has an inverse at singular positions too.
 
-        c is as large as the mobility, times the damping: light wrists make that large, so it is of a power that is
-        nothing along directions that are not lost.
+        c is the mobility times the damping. It is large for light wrists; the fourth power removes it along directions
+        that are not lost.
         """
         squared = [[dot(row, other) for other in self.share] for row in self.share]
         size = self.damping * _trace(mobility)

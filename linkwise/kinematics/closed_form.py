@@ -231,7 +231,7 @@ class _Arm:
         self.size = float(np.linalg.norm(np.diff([*points, hand[:3, 3]], axis=0), axis=1).sum()) or 1.0
 
     def deviation(self, wanted: Property, backwards: bool) -> float:
-        """The largest angle between axes that are to be parallel, and distance from points where they are to meet."""
+        """The largest angle between nominally parallel axes, and distance from points in which axes nominally meet."""
         off = [0.0]
         for group in wanted.parallel:
             first, *others = self.axes[_joints(group, backwards)]
@@ -300,7 +300,7 @@ def _joints(group: tuple[int, ...], backwards: bool) -> list[int]:
 
 
 def _base(axes: np.ndarray) -> np.ndarray:
-    """(3, 3), rows: z along the first axis, y along the next that is not parallel to it, as far as it is across."""
+    """(3, 3), rows: z along the first axis, y along the part of the next non-parallel axis that is normal to z."""
     first = axes[0]
     other = next((axis for axis in axes[1:] if np.linalg.norm(np.cross(first, axis)) > APART), None)
     if other is None:  # all are parallel; no closed form will do

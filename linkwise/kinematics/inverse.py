@@ -356,7 +356,7 @@ class _Search:
         self._blocks = 0
 
     def start_from(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Take over configurations that reach their targets, or nearly so; returns where iterations start otherwise."""
+        """Accept configurations that reach their targets, or nearly so; returns starts of the iterations for others."""
         self.q, self.errors = q, error
         self.reached = np.all(error <= tolerances(self.mech, self.tolerance), axis=-1)
         return q if self.reached.all() else q.copy()
@@ -604,8 +604,9 @@ def _scale(goal: Goal | CenterOfMassGoal, length: float) -> np.ndarray:
 def random_configurations(
     mech: Mechanism, limits: np.ndarray, rng: np.random.Generator, count: int, base: np.ndarray
 ) -> np.ndarray:
-    """(count, nq): uniform within ``limits`` where they are finite, within a few lengths of the mechanism where sliding
-    joints have none; floating joints as in ``base`` (..., nq)."""
+    """(count, nq): uniform within finite ``limits``, within a few lengths of the mechanism for sliding joints without
+    limits; floating joints as in ``base`` (..., nq).
+    """
     q = random_state(mech, rng, (count,))[0] * scales(mech).of_q
     lower, upper = limits
     bounded = np.isfinite(lower) & np.isfinite(upper)

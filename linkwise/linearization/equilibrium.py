@@ -187,7 +187,7 @@ def _root(mech: Mechanism, body: int) -> int:
 
 
 def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterator[tuple[str, Balance]]:
-    """Searches for an equilibrium and where each ends, the one to the nearest first; with ``stable``, only descents."""
+    """Searches for an equilibrium with their results, the nearest equilibrium first; with ``stable``, only descents."""
     if not stable:
         yield "Newton's method from the guess", newton(at, search, max_steps)
     potential = has_potential(at, search)
@@ -387,11 +387,11 @@ def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
 
 
 def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
-    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced force; and the balance then.
+    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced force; and its balance.
 
-    Where there is a choice, they are those of least norm. If some make forces and others torques, each is measured by
-    its joint forces; a force counts as a torque with the mechanism's length as lever arm. Filters have the activations
-    that their inputs lead to; integrators, at rest, no input.
+    Among several they have the least norm. If some actuators make forces and others torques, each is measured by its
+    joint forces, with the mechanism's length as lever arm of forces. Filters have the activations of their inputs;
+    integrators, at rest, no input.
     """
     from scipy.optimize import lsq_linear
 

@@ -136,8 +136,8 @@ class DrivenMotion(Tabular):
         return frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned")[..., :3]
 
     def _point(self, point: Point) -> tuple[str, Float64Array, Float64Array]:
-        """The link of a point, the spatial velocity of the link at its origin, and the vector from there to the point,
-        in the world.
+        """The link of a point, the spatial velocity of the link at its origin, and the vector from the origin to the
+        point, in the world.
         """
         link, position = (point, (0.0, 0.0, 0.0)) if isinstance(point, str) else point
         local = checked_array(f"the place of a point of {link!r}", position, (3,))
@@ -300,7 +300,7 @@ def _width(mech: Mechanism, name: str) -> int:
 def _inputs(
     mech: Mechanism, quantity: str, named: Mapping[str, Any], inputs: tuple[str, ...], q: np.ndarray
 ) -> np.ndarray:
-    """(..., p): numbers of the driven joints one after the other, zero where none are given."""
+    """(..., p): numbers of the driven joints in a row, zero for joints that are left out."""
     columns = []
     for joint in inputs:
         count = _width(mech, joint)

@@ -1,4 +1,4 @@
-"""Ranges of motion of a coordinate of a closed mechanism, and what limits them."""
+"""Ranges of motion of a coordinate of a closed mechanism, and the causes of their ends."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ class RangeOfMotion:
 
     @property
     def lower(self) -> float:
-        """The lowest value, minus infinity where nothing stops the coordinate."""
+        """The lowest value, minus infinity without a lower end."""
         return self.ends[0].value
 
     @property
     def upper(self) -> float:
-        """The highest value, infinity where nothing stops the coordinate."""
+        """The highest value, infinity without an upper end."""
         return self.ends[1].value
 
     def __repr__(self) -> str:

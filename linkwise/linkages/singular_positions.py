@@ -222,12 +222,12 @@ def _dependent_loops(path: MotionPath, manifold: Manifold) -> list[SingularPosit
 
 
 def _zero_beside(path: MotionPath, manifold: Manifold, k: int) -> tuple[float, np.ndarray]:
-    """The distance from the k-th configuration of a path, and the configuration, where constraints become dependent if
-    they do.
+    """The distance from the k-th configuration of a path, and the configuration, at which constraints become dependent,
+    if any.
 
-    At the distance x from it rounding moves the mechanism by 1e-16 / x, so that it cannot be approached to more than
-    1e-8.  It is interpolated from positions on both sides that are known to rounding: there the smallest singular value
-    is smooth if it changes its sign in the middle.
+    At the distance x from it rounding errors of positions are 1e-16 / x, so that it can be approached to 1e-8 only. It
+    is interpolated between positions on both sides that are exact to rounding; the smallest singular value there, with
+    its sign changed in the middle, is smooth.
     """
 
     def size(q: np.ndarray) -> float:

@@ -136,11 +136,11 @@ def _joint_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
 def _rates(
     mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
 ) -> tuple[Float64Array, Float64Array, Float64Array, np.ndarray]:
-    """(...), (...), (..., nv): rates of both coordinates up to a common scale, zero within rounding, and the
-    velocities of that motion; (...): whether the motion is unique.
+    """(...), (...), (..., nv): rates of both coordinates up to a common scale, zero within rounding, and the velocities
+    of that motion; (...): whether the motion is unique.
 
-    There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
-    other.
+    Further degrees of freedom, such as a rod's own rotation between two balls, are allowed if both rates stay
+    proportional.
     """
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
@@ -236,7 +236,7 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
 
 
 def _projection_on_one(axes: Float64Array) -> Float64Array:
-    """(..., 3, 3): the projection on the direction of rows (..., k, 3); zero where they span several."""
+    """(..., 3, 3): the projection on the direction of rows (..., k, 3); zero if they span several."""
     svd = decompose(axes, TOGETHER)
     return np.where(np.asarray(svd.rank)[..., None, None] == 1, svd.pseudo_inverse @ axes, 0.0)
 

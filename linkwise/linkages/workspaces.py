@@ -27,7 +27,7 @@ Signed = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class SingularCurve:
     """A curve in a workspace.
 
-    kind        "boundary": the two coordinates cannot go on; "limit": a joint is at its limit there; "input", "output",
+    kind        "boundary": an end of the two coordinates; "limit": a limit of a joint; "input", "output",
                 "constraint": singular positions as in ``SingularPosition``
     points      (n, 2): the two coordinates
     q           (n, nq): the configurations

@@ -109,9 +109,9 @@ class Annotations:
 
 
 def configuration(bodies: Sequence[Body], *parts: Coordinates) -> np.ndarray:
-    """(nq,), read-only: the neutral configuration, with the coordinates that the parts give one after the other.
+    """(nq,), read-only: the neutral configuration with the coordinates of ``parts``, later parts over earlier ones.
 
-    Joints that no longer move, and those that mimic others, have none.
+    Joints that no longer exist and mimic joints are skipped.
     """
     values_of = {joint: values for part in parts for joint, values in part}
     independent = (body for body in bodies if not body.mimic)

@@ -158,11 +158,11 @@ def with_numbers(part: Part, **numbers: Any) -> Part:
 
 
 class Numbers:
-    """The numbers in which variants differ as one vector, and where each lies in it.
+    """The numbers in which variants differ as one vector, and the place of each number.
 
-    changed    which they are
+    changed    names of the numbers
     places     ((kind, body), index into the vector), kinds as in ``recursions.tree``
-    divisors   how many of them something may be divided by
+    divisors   how many numbers may be divisors
     """
 
     def __init__(self, mech: Mechanism, changed: frozenset[Change]):

@@ -681,9 +681,9 @@ def bicycle() -> Mechanism:
 
 def snakeboard() -> Mechanism:
     """A board on two axles that turn, with a rotor on it (Lewis, Ostrowski, Murray and Burdick 1994): joints "base"
-    (planar), "rotor", "front_axle", "rear_axle"; contacts "front" and "rear", whose wheels only say where not to go.
+    (planar), "rotor", "front_axle", "rear_axle"; contacts "front" and "rear", of wheels that do not slip sideways.
 
-    6 kg in all, 0.2 m from the middle to each axle; it goes in the x-y plane, without gravity.
+    6 kg in all, 0.2 m from the middle to each axle; it moves in the x-y plane, without gravity.
     """
     half = 0.2
     builder = Builder().link("board", 3.8, inertia=(0.004, 0.016, 0.016))
@@ -793,7 +793,7 @@ def _small(shop: Workshop, name: str, kind: Joint, parent: str, at: np.ndarray) 
 
 
 def _hold(shop: Workshop, kind: Joint, held: Sequence[str], stands: Stands) -> None:
-    """A loop between the ground and each foot that is held, where it stands."""
+    """A loop between the ground and each held foot at its present position."""
     for foot in names_of(held):
         if foot not in stands:
             raise MechanismError(f"held: there is no foot {foot!r}: {did_you_mean(foot, stands)}")

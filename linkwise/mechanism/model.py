@@ -320,10 +320,9 @@ class Mechanism(Constant):
 
     def with_locked(self, joints: Mapping[str, Any] | Iterable[str] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with joints frozen: ``with_locked(elbow=0.3)`` or ``with_locked({"elbow": 0.3})``; or
-        ``with_locked(["elbow"])``, where they are initially (``mech.initial``).
+        ``with_locked(["elbow"])``, at the initial coordinates (``mech.initial``).
 
-        Each value is the joint's coordinates.  The links they move are welded to their parents and stay as named
-        frames; joints that mimic a locked one are locked with it.
+        The links are welded to their parents and stay as named frames; joints that mimic a locked joint are locked too.
         """
         return _edit().lock(self, joints, named)
 
@@ -376,7 +375,7 @@ class Mechanism(Constant):
     def with_elements(self, *elements: Any) -> Mechanism:
         """A copy with further actuators, tendons and the like (``lw.forces.Actuator``, ``lw.forces.Tendon``, ...).
 
-        Where ``metadata.actuated_joints`` is known, the joints that new actuators drive are among them.
+        Joints of new actuators join ``metadata.actuated_joints`` if these are known.
         """
         return with_records(self, (*self.elements, *elements))
 
@@ -463,7 +462,7 @@ class Mechanism(Constant):
 
 
 def _edit() -> Any:
-    """The module that makes variants. It imports this one, so it is imported when needed."""
+    """The module of variants, which imports this one and is imported when needed."""
     from linkwise.mechanism import edit
 
     return edit

@@ -24,13 +24,11 @@ from linkwise.mechanics.spatial import Matrix3, Vector3
 from linkwise.mechanism import checks, resistance
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.drives import Drive, Instant
-from linkwise.mechanism.poses import checked_pose
+from linkwise.mechanism.poses import Pose, checked_pose
 from linkwise.mechanism.relations import Formula
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
-
-Pose = tuple[NDArray[np.float64], NDArray[np.float64]]  # rotation (3, 3), position (3,)
 
 HELD = "held:"  # how names of loops begin that hold frames where they are
 
@@ -203,6 +201,11 @@ class Body(Constant):
         checks.require_finite_moments(label, self.mass, self.com, self.inertia)
 
     @property
+    def pose(self) -> Pose:
+        """Rotation and position of the joint's fixed side in the link frame of the parent."""
+        return self.rotation, self.position
+
+    @property
     def nq(self) -> int:
         """Number of own position coordinates: 0 for a joint that mimics another."""
         return 0 if self.mimic else self.kind.nq
@@ -222,9 +225,9 @@ class Body(Constant):
 class Frame(Constant):
     """A named frame fixed to a body: every link, moving or welded, and the ground.
 
-    body                 index of the body that carries it, -1 for the ground
+    body                 index of its body, -1 for the ground
     rotation, position   its pose in that body's link frame
-    link                 the moving link that carries it, or "ground": its mechanism says which
+    link                 name of the moving link of the body, or "ground"; set by the mechanism
     """
 
     name: str
@@ -237,6 +240,11 @@ class Frame(Constant):
         label = f"frame {self.name!r}"
         object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {label}", self.rotation))
         object.__setattr__(self, "position", checks.checked_array(f"the position of {label}", self.position, (3,)))
+
+    @property
+    def pose(self) -> Pose:
+        """Rotation and position in the body's link frame."""
+        return self.rotation, self.position
 
     def __repr__(self) -> str:
         turned = "" if (self.rotation == np.eye(3)).all() else f", rotation={self.rotation.tolist()}"

@@ -339,7 +339,7 @@ def _own_rows(body: Body) -> np.ndarray:
 
 
 def _own_length(body: Body) -> float:
-    """How far the mass of a link is from its origin; 0 where it has none."""
+    """Distance of the mass of a link from its origin; 0 without mass."""
     if not body.mass:
         return 0.0
     return _length(body.com) + float(np.sqrt(abs(np.trace(body.inertia) / body.mass)))

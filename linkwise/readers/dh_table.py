@@ -153,7 +153,7 @@ def _convert_degrees(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_units(number: int, row: Mapping[str, Any]) -> None:
-    """Raise for numbers that are plausible only in other units; ``from_dh`` refuses what is no number."""
+    """Raise for numbers that are plausible only in other units; ``from_dh`` checks that they are numbers."""
     sliding = row.get("kind") == "prismatic"
     angles = ("alpha", "theta") if sliding else _ANGLES
     lengths = (*_LENGTHS, "offset") if sliding else _LENGTHS
@@ -177,7 +177,7 @@ def _check_units(number: int, row: Mapping[str, Any]) -> None:
 
 
 def _size(value: Any) -> float:
-    """The largest magnitude of a number or of numbers; 0 for anything else and for what is not finite."""
+    """The largest magnitude of a number or of numbers; 0 for anything else and for infinite numbers."""
     try:
         numbers = np.abs(np.asarray(value, dtype=float))
     except (TypeError, ValueError):

@@ -43,8 +43,8 @@ HERMITE = np.linalg.inv(
 class Path:
     """A curve of configurations over the parameter s, twice differentiable.
 
-    knots          (n + 1,): where pieces begin and end, growing
-    q              (n, nq): configurations where pieces begin
+    knots          (n + 1,): parameters at the ends of the pieces, growing
+    q              (n, nq): configurations at the beginning of the pieces
     coefficients   (n, 5, nv): x(s) = sum over k of coefficients[k - 1] (s - knot)^k, k from 1 to 5
     """
 
@@ -214,7 +214,7 @@ def _pieces(
 
 
 def _configuration_of(mech: Mechanism, name: str, value: Any, before: np.ndarray) -> Any:
-    """A configuration of which some joints are given, the others as ``before``; None is the initial one."""
+    """A configuration by joint, with joints that are left out as in ``before``; None is the initial one."""
     if value is None:
         return mech.initial
     return configuration_by_joint(mech, name, value, before) if isinstance(value, Mapping) else value

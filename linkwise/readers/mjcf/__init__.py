@@ -40,11 +40,11 @@ _INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")  # in th
 def from_xml(
     root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
 ) -> Mechanism:
-    """The mechanism that a parsed ``<mujoco>`` describes.
+    """The mechanism of a parsed ``<mujoco>``.
 
-    floating_base   let the one body that is fixed to the world move freely, by a joint named "floating_base"
+    floating_base   connect the only body that is fixed to the world by a free joint named "floating_base"
     gravity         (3,); None for the file's
-    folder          where included files and meshes are looked for
+    folder          of included files and meshes
     mimic           whether ``<joint>`` equalities tie and hold joints
     """
     return _mechanism(compile_document(root, folder, floating_base), floating_base, gravity, name, mimic)

@@ -1,7 +1,7 @@
 """MuJoCo's compiler: documents become a model of arrays, whose elements are known by file and line.
 
-A mesh is opened only where a mass depends on it, and height fields never: a geom that shows or touches with one is
-compiled as a sphere without mass, and keeps what it is in ``Compiled.stand_ins``.
+Only meshes that determine a mass are opened, and no height fields: other geoms with meshes and height fields are
+compiled as spheres without mass, with their own data in ``Compiled.stand_ins``.
 """
 
 from __future__ import annotations
@@ -389,7 +389,7 @@ class _Assets:
         return True
 
     def _give(self, mesh: Any) -> None:
-        """Give MuJoCo the bytes of a file under a name derived from them, since it caches meshes by name."""
+        """Add a file for MuJoCo under a name derived from its bytes, since MuJoCo caches meshes by name."""
         file = self._documents.meshes[mesh.file]
         try:
             path = file.path()

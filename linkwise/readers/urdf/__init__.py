@@ -184,7 +184,7 @@ _CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure",
 
 
 def note_omissions(root: Element, joints: Sequence[Element], known: Mapping[str, tuple[str, ...]]) -> None:
-    """Note what is not read; ``known`` are the children that elements may have."""
+    """Note ignored elements; ``known`` are the children that elements may have."""
     settled = {joint.text("name") for joint in joints if joint.first("mimic") or joint.text("type") == "fixed"}
     drake.note_omissions(root)
     for element in root.children:

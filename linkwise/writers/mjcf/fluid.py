@@ -26,8 +26,7 @@ class Fluid:
     """The fluid forces of a mechanism if MJCF can express all of them; otherwise none, with a report.
 
     option   attributes of ``<option>``
-    axes     {body: (3, 3)}: principal axes of inertias as they have to be written, since drag depends on them where
-             moments are equal
+    axes     {body: (3, 3)}: principal axes of inertias to write, since drag depends on them even for equal moments
     """
 
     def __init__(self, mech: Mechanism, report: Report) -> None:
@@ -105,14 +104,14 @@ class Fluid:
                     look.kind,
                     look.size,
                     frame.body,
-                    composed((frame.rotation, frame.position), pose_of(look)),
+                    composed(frame.pose, pose_of(look)),
                 )
 
 
 def _placed(mech: Mechanism, part: FluidForce) -> Pose:
     """Axes and middle in the frame of the body's link."""
     frame = mech.frame(part.link)
-    return composed((frame.rotation, frame.position), (np.array(part.axes), np.array(part.position)))
+    return composed(frame.pose, (np.array(part.axes), np.array(part.position)))
 
 
 def _is_box_of(body: Any, part: FluidForce, pose: Pose) -> bool:

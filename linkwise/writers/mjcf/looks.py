@@ -78,7 +78,7 @@ def _is_same(mech: Mechanism, look: Look, shape: Shape) -> bool:
 def _placed(mech: Mechanism, link: str, pose: Pose) -> tuple[int, Pose]:
     """The carrying body, and the pose in its frame."""
     frame = mech.frame(link)
-    return frame.body, composed((frame.rotation, frame.position), pose)
+    return frame.body, composed(frame.pose, pose)
 
 
 class _Assets:
