@@ -53,12 +53,12 @@ class NearestBranch:
     """The solution (n, nq) nearest to a guess for each pose (n, 4, 4), with its distance and angle errors (n, 2)."""
 
     def __init__(self, mech: Mechanism, form: ClosedForm, frame: str):
-        first, last = form.places[0], form.places[-1]
-        self._places, self._initial = list(form.places), mech.initial
-        self._row = slice(first, last + 1) if self._places == list(range(first, last + 1)) else None
-        self._rest = [k for k in range(mech.nq) if k not in form.places]
+        first, last = form.indices[0], form.indices[-1]
+        self._indices, self._initial = list(form.indices), mech.initial
+        self._row = slice(first, last + 1) if self._indices == list(range(first, last + 1)) else None
+        self._rest = [k for k in range(mech.nq) if k not in form.indices]
         fixed = tuple(mech.initial.tolist())
-        options = {"geometry": form.geometry, "frame": frame, "indices": form.places, "fixed": fixed}
+        options = {"geometry": form.geometry, "frame": frame, "indices": form.indices, "fixed": fixed}
         self._kernel = _compiled(mech, nearest_branch, options)
         self._last: tuple[bytes, Any] = (b"", None)
 
@@ -75,7 +75,7 @@ class NearestBranch:
         if self._row is not None:
             self._quietly(*numbers, out=(q[:, self._row], distance))
         else:
-            q[:, self._places], distance = self._quietly(*numbers)
+            q[:, self._indices], distance = self._quietly(*numbers)
         return q, distance
 
     def _quietly(self, *arrays: np.ndarray, out: Any = None) -> Any:
@@ -88,8 +88,8 @@ class NearestBranch:
         key, (last, kept) = bounds.tobytes(), self._last
         if guess is None and key == last:
             return kept
-        limits = bounds[:, self._places]
-        near = middle(limits) if guess is None else np.clip(guess[..., self._places], *limits)
+        limits = bounds[:, self._indices]
+        near = middle(limits) if guess is None else np.clip(guess[..., self._indices], *limits)
         limits_and_windows = limits, _windows(near, limits)
         if guess is None:
             self._last = key, limits_and_windows
@@ -160,7 +160,7 @@ class ClosedForm:
 
     geometry: ArmGeometry
     deviation: float
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
     @property
     def exact(self) -> bool:

@@ -658,12 +658,12 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
         )
     with np.errstate(all="ignore"):
         q = all_branches(mech, form, frame)(poses)
-    if form.exact and limits is False and form.places == tuple(range(mech.nq)):
+    if form.exact and limits is False and form.indices == tuple(range(mech.nq)):
         return q
     there = np.isfinite(q[..., 0])
-    if form.places != tuple(range(mech.nq)):
+    if form.indices != tuple(range(mech.nq)):
         angles, q = q, np.tile(mech.initial, (*there.shape, 1))
-        q[..., form.places] = angles
+        q[..., form.indices] = angles
     if not form.exact:
         poses = np.broadcast_to(poses[..., None, :, :], (*there.shape, 4, 4))
         q[there], error = refined(mech, goals, pack_poses(poses[there]), q[there], ITERATIONS)
@@ -671,9 +671,9 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
     if limits is not False:
         bounds = limits_of_coordinates(mech, limits)
         moved = wrapped(mech, q.reshape(-1, mech.nq), bounds, None).reshape(q.shape)
-        rotations = ((moved - q) / WHOLE)[..., form.places]  # whole ones, where these lead into the limits
+        rotations = ((moved - q) / WHOLE)[..., form.indices]  # whole ones, where these lead into the limits
         there &= (np.abs(rotations - np.rint(rotations)) < ROUND_OFF).all(axis=-1)
-        there &= ((moved >= bounds[0]) & (moved <= bounds[1]))[..., form.places].all(axis=-1)
+        there &= ((moved >= bounds[0]) & (moved <= bounds[1]))[..., form.indices].all(axis=-1)
         q = moved
     q[~there] = np.nan
     return q

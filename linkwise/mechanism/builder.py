@@ -72,7 +72,7 @@ class Builder:
         if name == GROUND:
             raise MechanismError(f'{self._prefix}"{GROUND}" is the fixed world and always there; rename the link')
         label = f"{self._prefix}link {name!r}"
-        self._links[name] = RigidMass.given(label, mass, com, inertia)
+        self._links[name] = RigidMass.checked(label, mass, com, inertia)
         return self
 
     def joint(

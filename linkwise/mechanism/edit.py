@@ -109,7 +109,7 @@ def _locked_coordinates(mech: Mechanism, joints: Any, named: Mapping[str, Any]) 
         names = [_independent_body(mech, name).joint for name in checks.names_of(joints)]
         joints = {name: mech.initial[mech.q_index(name)] for name in names}
     values: dict[str, list[float]] = {}
-    for name, value in _by_joint("coordinates", joints, named).items():
+    for name, value in _joint_values("coordinates", joints, named).items():
         body = _independent_body(mech, name)
         at = np.atleast_1d(np.asarray(value, dtype=object))  # a number stands for one coordinate
         values[name] = checks.checked_array(f"the coordinates of joint {name!r}", at, (body.kind.nq,)).tolist()
@@ -178,7 +178,7 @@ def _without(joint: str, values: Coordinates) -> Coordinates:
     return tuple(item for item in values if item[0] != joint)
 
 
-def _by_joint(label: str, values: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+def _joint_values(label: str, values: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     """Values by joint name, from a dictionary and from keywords."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{label} of joints: give {{joint name: value}} or joint=value, got {values!r}")
@@ -203,7 +203,7 @@ def set_joint_numbers(
     """
     if isinstance(values, Real) and quantity != "limits":
         values = {body.joint: values for body in mech.bodies if not body.kind.is_free}
-    numbers, bodies = _by_joint(quantity, values, named), list(mech.bodies)
+    numbers, bodies = _joint_values(quantity, values, named), list(mech.bodies)
     for name in rest:
         if name not in numbers:
             raise MechanismError(f"rest names joint {name!r}, which is given no stiffness")
@@ -248,7 +248,7 @@ def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> M
     """A rigid body fixed to a link or welded frame; ``com`` and ``inertia`` (about com) are in that frame."""
     frame = mech.frame(link)
     label = f"the payload of {link!r}"
-    part = RigidMass.given(label, mass, com, inertia)
+    part = RigidMass.checked(label, mass, com, inertia)
     for defect in checks.inertia_defects(part.mass, part.inertia, com=part.com.tolist()):
         raise MechanismError(f"{label}: {defect}")
     if frame.body < 0:

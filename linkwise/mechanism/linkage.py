@@ -76,7 +76,7 @@ class Linkage:
             self._check_points(link, links[link], ends, alone=link == GROUND or link in slides)
             self._warn_of_one_place(link, ends)
         bases = [carrier for carrier, _ in slots.values()] + [
-            x for guides in slides.values() for x, _ in _as_list(guides)
+            x for guides in slides.values() for x, _ in _guide_list(guides)
         ]
         if GROUND not in (*self.links, *bases):
             raise MechanismError('a linkage stands somewhere: give links a "ground" with the points that are fixed')
@@ -137,7 +137,7 @@ class Linkage:
 
     def _slides(self, link: str, slides: Any) -> list[Guide]:
         label, guides = f"the slide of link {link!r} of the linkage", []
-        for number, (other, direction) in enumerate(_as_list(slides), start=1):
+        for number, (other, direction) in enumerate(_guide_list(slides), start=1):
             self._require_link(label, other)
             if other == link:
                 raise MechanismError(f"{label}: it slides in another link, not in itself")
@@ -216,7 +216,7 @@ class Linkage:
         builder.link(link, mass, com, inertia)
 
 
-def _as_list(slides: Any) -> list[Any]:
+def _guide_list(slides: Any) -> list[Any]:
     """(link, direction), one or several."""
     return [slides] if len(slides) == 2 and isinstance(slides[0], str) else list(slides)
 

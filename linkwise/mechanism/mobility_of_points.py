@@ -74,7 +74,7 @@ class PointMobility:
             mobilities.append(mobility)
         return mobilities
 
-    def of(self, body: int, points: np.ndarray) -> float:
+    def mobility(self, body: int, points: np.ndarray) -> float:
         """Largest acceleration of any of the points (n, 3), given in the link's frame, under a unit force at that
         point; zero for the ground.
         """

@@ -28,7 +28,7 @@ class RigidMass:
     inertia: np.ndarray
 
     @classmethod
-    def given(cls, label: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
+    def checked(cls, label: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
         """The mass described by a caller; if ``com`` is a pose, ``inertia`` is along its axes."""
         rotation, position = checked_pose(f"{label}: com", com)
         moments = checks.checked_inertia(f"{label}: inertia", inertia)

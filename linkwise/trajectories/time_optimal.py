@@ -1,14 +1,14 @@
 """The fastest motion along a path within bounds of torques, velocities and accelerations.
 
-With x = (ds/dt)^2 and u = d2s/dt2 all bounds at a place of the path are linear in (u, x): joint forces are
+With x = (ds/dt)^2 and u = d2s/dt2 all bounds at a point of the path are linear in (u, x): joint forces are
 
     tau = m u + b x + c,    c = ID(q, 0, 0),    m = ID(q, 0, q') - c,    b = ID(q, q', q'') - c
 
-with inverse dynamics ID, which is compiled and evaluated for all places at once.  Places are taken in steps in which u
-is constant, x' = x + 2 u ds.  Backward from the end, the values of x from which the end can be reached are an interval
-at each place, the ends of which are two linear programs in two unknowns; forward from the start, the largest u that
-stays in these intervals is the fastest (Pham and Pham, "A New Approach to Time-Optimal Path Parameterization Based on
-Reachability Analysis", IEEE Transactions on Robotics 34, 2018).  Bounds are kept at both ends of every step.
+with inverse dynamics ID, which is compiled and evaluated for all points at once.  Between points u is constant:
+x' = x + 2 u ds.  Backward from the end, the values of x from which the end can be reached are an interval at each
+point, whose ends are two linear programs in two unknowns; forward from the start, the largest u that stays in these
+intervals is the fastest (Pham and Pham, "A New Approach to Time-Optimal Path Parameterization Based on Reachability
+Analysis", IEEE Transactions on Robotics 34, 2018).  Bounds are kept at both ends of every step.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class _Bounds:
     """Bounds at every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x.
     Right sides and x are in units of ``unit``, the largest of all bounds."""
 
-    rows: np.ndarray  # (places, n, 2)
-    right: np.ndarray  # (places, n)
-    largest: np.ndarray  # (places,)
+    rows: np.ndarray  # (points, n, 2)
+    right: np.ndarray  # (points, n)
+    largest: np.ndarray  # (points,)
     unit: float
 
 
@@ -204,7 +204,7 @@ def _refuse_weights(mech: Mechanism, grid: np.ndarray, weight: np.ndarray, effor
 
 
 def _controllable(mech: Mechanism, grid: np.ndarray, bounds: _Bounds) -> tuple[np.ndarray, np.ndarray]:
-    """(places,) each: the least and the largest x from which the end can be reached at rest."""
+    """(points,) each: the least and the largest x from which the end can be reached at rest."""
     lower, upper = np.zeros(len(grid)), np.zeros(len(grid))
     for k in reversed(range(len(grid) - 1)):
         rows, right = _step_constraints(grid, bounds, k, lower[k + 1], upper[k + 1])
@@ -260,7 +260,7 @@ def _range_of_x(rows: np.ndarray, right: np.ndarray) -> tuple[float, float] | No
 
 
 def _fastest(grid: np.ndarray, bounds: _Bounds, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x (places,) and u (places - 1,) with the largest u that can still come to rest at the end."""
+    """x (points,) and u (points - 1,) with the largest u that can still come to rest at the end."""
     x, u = np.zeros(len(grid)), np.zeros(len(grid) - 1)
     for k in range(len(u)):
         rows, right = _step_constraints(grid, bounds, k, lower[k + 1], upper[k + 1])
@@ -285,10 +285,10 @@ def _motion(path: Path, grid: np.ndarray, x: np.ndarray, u: np.ndarray) -> Motio
 
 @dataclass(frozen=True, eq=False)
 class _InSteps:
-    """A law of time whose d2s/dt2, u, is constant in every step; s, ds/dt are ``places``, ``speed`` at ``times``."""
+    """A law of time whose d2s/dt2, u, is constant in every step; s, ds/dt are ``parameter``, ``speed`` at ``times``."""
 
     times: np.ndarray
-    places: np.ndarray
+    parameter: np.ndarray
     speed: np.ndarray
     u: np.ndarray
 
@@ -297,4 +297,4 @@ class _InSteps:
         at = np.clip(t, 0.0, self.times[-1])
         k = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, len(self.u) - 1)
         since, u, speed = at - self.times[k], self.u[k], self.speed[k]
-        return self.places[k] + since * (speed + 0.5 * u * since), inside * (speed + u * since), inside * u
+        return self.parameter[k] + since * (speed + 0.5 * u * since), inside * (speed + u * since), inside * u

@@ -86,7 +86,7 @@ class Bodies:
 
     def _site(self, body: int, pose: Pose, name: str) -> None:
         parent, seen = self.inside(body, pose)
-        element(parent, "site", name=name, **place(seen))
+        element(parent, "site", name=name, **pose_attributes(seen))
         self._sites[name] = (body, pose)
 
     def _frames(self, body: int, *skipped: str) -> None:
@@ -107,7 +107,7 @@ class Bodies:
         first, last = mech.bodies[chain.links[0]], mech.bodies[chain.links[-1]]
         parent, origin = self._elements[first.parent]
         poses, pose = self._poses(chain)
-        made = element(parent, "body", name=chain.name, **place(relative_pose(origin, pose)))
+        made = element(parent, "body", name=chain.name, **pose_attributes(relative_pose(origin, pose)))
         if last.mass or last.inertia.any():
             self._inertial(made, chain.links[-1], chain.frame)
         else:
@@ -299,7 +299,7 @@ def moved_by(kind: Joint, q: np.ndarray) -> Pose:
     return ORIGIN
 
 
-def place(pose: Pose) -> dict[str, Any]:
+def pose_attributes(pose: Pose) -> dict[str, Any]:
     """Attributes ``pos`` and ``quat``, without defaults."""
     rotation, position = pose
     turned = not np.array_equal(rotation, np.eye(3))
@@ -320,5 +320,5 @@ def geom(parent: Element, shape: Shape, pose: Pose) -> Element:
         friction=(shape.friction, 0.005, 0.0001),
         contype=shape.category,
         conaffinity=shape.collides_with,
-        **place(pose),
+        **pose_attributes(pose),
     )

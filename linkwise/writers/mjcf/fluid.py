@@ -15,7 +15,7 @@ from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.shapes import PLANE
 from linkwise.mechanism.welding import composed
 from linkwise.writers.looks import pose_of
-from linkwise.writers.mjcf.bodies import Bodies, place
+from linkwise.writers.mjcf.bodies import Bodies, pose_attributes
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
@@ -77,7 +77,7 @@ class Fluid:
                 name = unused_name(f"{part.link}_in_fluid", set(geoms))
                 attributes: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 3}
                 geoms[name] = element(
-                    parent, "geom", name=name, type="ellipsoid", size=part.size, **attributes, **place(seen)
+                    parent, "geom", name=name, type="ellipsoid", size=part.size, **attributes, **pose_attributes(seen)
                 )
             taken.discard(name)
             geoms[name].set("fluidshape", "ellipsoid")

@@ -14,7 +14,7 @@ from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.poses import quaternion_from_rotation
 from linkwise.mechanism.welding import composed
 from linkwise.writers.looks import HERE, mesh_path, pose_of, scale_of
-from linkwise.writers.mjcf.bodies import PLANE, Bodies, place
+from linkwise.writers.mjcf.bodies import PLANE, Bodies, pose_attributes
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
@@ -55,7 +55,7 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
             contype=0,
             conaffinity=0,
             group=TOUCHING,
-            **place(seen),
+            **pose_attributes(seen),
         )
         _show(made, look)
 
