@@ -26,17 +26,17 @@ def function(
     result: str | None = None,
     **options: Any,
 ) -> casadi.Function:
-    """A ``casadi.Function`` with the names of inputs and outputs that linkwise has.
+    """A ``casadi.Function`` with linkwise's names of inputs and outputs.
 
-    algorithm, mech   what ``linkwise.compile`` takes, with ``parameters`` and other options; or a kernel alone
+    algorithm, mech   as for ``linkwise.compile``, with ``parameters`` and other options; or a kernel alone
     machine_code      False: expressions of scalar symbols (SX), with CasADi's derivatives of all orders and its code
                       generation.  True: calls of the kernel's machine code, with derivatives that are kernels too
-    states            with machine code: how many states one call takes, side by side as in ``casadi.Function.map``, and
-                      computes together
-    result            the one wanted of several results; with machine code there is one
+    states            with machine code: number of states in one call, side by side as in ``casadi.Function.map``, and
+                      computed together
+    result            the requested one of several results; with machine code there is only one
 
-    A vector is a column; an array of more axes a matrix with its last axis for columns, as (4 n, 4) poses.  Elements
-    that are zero whatever the inputs are, are not stored.  Numbers are float64.
+    A vector is a column; an array of more axes a matrix with its last axis for columns, such as (4 n, 4) for poses.
+    Structural zeros are not stored. Numbers are float64.
     """
     if isinstance(algorithm, lw.Kernel):
         if mech is not None or options:

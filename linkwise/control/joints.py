@@ -108,19 +108,18 @@ def joint_feedback(
 ) -> JointFeedback:
     """Proportional and derivative control of the actuated joints towards the configuration ``target`` (nq,).
 
-    target     or {joint: coordinates}: the other joints are as in ``mech.initial``, and where there are loops as
-               ``constraints.assemble`` puts them.  A ``LimitWarning`` names joints that kp pulls beyond limits that act
-    kp, kd     stiffness and damping: one number, or one for each of the nv coordinates; not negative; those of joints
+    target     or {joint: coordinates}; joints that are left out stay as in ``mech.initial``, closed by
+               ``constraints.assemble`` in mechanisms with loops.  A ``LimitWarning`` names joints that kp pulls beyond
+               active limits
+    kp, kd     stiffness and damping: one number, or one for each of the nv coordinates; not negative; numbers of joints
                without motor are not used.  Or {joint: number, or one per degree of freedom}, zero for the others
-    gravity    add the joint forces that hold the mechanism against gravity where it is: through the actuated joints
-               alone, also where loops close.  What has no motor and is in no loop (a floating base) is taken as held by
-               something else
-    actuated   joints with a motor: their names, or nv booleans.  None: ``mech.metadata.actuated_joints``, as its file
-               or ``mech.metadata.with_actuated`` says; where nothing is said, all but floating joints and, where there
-               are loops, those that determine the others at ``target``, as many as there are degrees of freedom: joints
-               with an effort limit first, then sliding joints between moving links (cylinders, struts), then joints of
-               one degree of freedom, then others, each from the ground outwards.  ``control.actuated_joints`` names
-               them
+    gravity    add the forces of the actuated joints that hold the mechanism against gravity at its configuration, with
+               closed loops too.  Joints that have no motor and are in no loop (a floating base) count as held
+    actuated   joints with a motor: their names, or nv booleans.  None: ``mech.metadata.actuated_joints``, from the file
+               or ``mech.metadata.with_actuated``; if these are unknown, all but floating joints and, in mechanisms with
+               loops, as many joints as degrees of freedom that determine the others at ``target``: joints with an
+               effort limit first, then sliding joints between moving links (cylinders, struts), then joints of one
+               degree of freedom, then others, each from the ground outwards.  ``control.actuated_joints`` names them
     """
     require_mechanism(mech)
     if callable(target):

@@ -109,21 +109,21 @@ def operational_space_control(
     posture_kp: Any = 10.0,
     posture_kd: Any = 6.0,
 ) -> CompiledControl:
-    """A controller that leads a frame to a pose or position, or along a motion, as if it were a free body: its errors
-    obey d2e/dt2 + kd de/dt + kp e = 0; what the frame does not feel leads to a posture.
+    """A controller that moves a frame to a pose or position, or along a motion, like a free body: its errors obey
+    d2e/dt2 + kd de/dt + kp e = 0; joint motions that do not move the frame go to a posture.
 
-    target     a pose, (4, 4) or (rotation, position), or a position (3,) in the world; or a function of t that gives
-               it, or a tuple of it, the frame's velocity and its acceleration: [omega; v] in world axes at its origin,
-               (6,), or (3,) with a position; or a motion of all joints, planned or simulated, of which the frame's is
-               followed
-    kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world as velocities have them: 6, rotations about
+    target     a pose, (4, 4) or (rotation, position), or a position (3,) in the world; or a function of t with such
+               values, or with tuples of the pose or position, the frame's velocity and its acceleration: [omega; v] in
+               world axes at its origin, (6,), or (3,) with a position; or a motion of all joints, planned or simulated,
+               whose frame motion is the target
+    kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world in the order of velocities: 6, rotations about
                x, y, z first, or 3 with a position
     posture    (nq,) or {joint: ...}: the initial configuration by default; posture_kp, posture_kd: a number, nv of
                them or {joint: number}
 
-    Every joint needs a motor.  Near singular positions of the frame's Jacobian J, where the least eigenvalue of J J* is
-    below 1e-4 of their sum (lengths in units of the arm), forces stay finite: errors along directions that are lost
-    decay no more, and the posture has what joints then are free to do.
+    Every joint needs a motor. Near singular positions of the frame's Jacobian J, where the least eigenvalue of J J* is
+    below 1e-4 of their sum (lengths in units of the arm), forces stay finite: errors along lost directions no longer
+    decay, and the joint motions along them go to the posture.
     """
     require_mechanism(mech)
     require_inertia(mech, "operational_space_control")

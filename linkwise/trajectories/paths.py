@@ -103,16 +103,15 @@ def spline(
     accelerations: Any = None,
 ) -> Path:
     """A twice differentiable path through configurations (n, nq), for any joints. A waypoint may be {joint:
-    coordinates}; other joints keep the previous waypoint, first ``mech.initial``.
+    coordinates}; other joints keep the previous waypoint, initially ``mech.initial``.
 
-    at              (n,): the parameter (or time) of each, growing; by default the distances between them, the whole
-                    path from 0 to 1
+    at              (n,): the parameter (or time) of each, growing; by default proportional to distances, from 0 to 1
     velocities      (2, nv): derivatives at both ends; or (n, nv): at every waypoint.  By default zero at the ends if
-                    ``at`` are times; else such that the curvature there is zero (the natural spline)
+                    ``at`` are times; else of zero curvature at the ends (the natural spline)
     accelerations   (n, nv): second derivatives at every waypoint, together with all velocities
 
-    By default it is the cubic spline of ordinary coordinates.  For rotations the same equations are solved for tangent
-    vectors; pieces are then of fifth degree, and meet in the same way.
+    By default it is the cubic spline of ordinary coordinates. For rotations the same equations are solved for tangent
+    vectors; pieces are then of fifth degree, with equal derivatives at waypoints.
     """
     require_mechanism(mech)
     q = _configurations(mech, "waypoints", _all_by_joint(mech, waypoints), 2)

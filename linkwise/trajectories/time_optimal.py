@@ -75,14 +75,14 @@ def time_optimal(
     acceleration   bounds of joint accelerations likewise; None: none
     points         steps along the path, in each of which d2s/dt2 is constant
 
-    actuated       joints with a motor, or nv booleans; by default those of ``joint_feedback``
+    actuated       joints with a motor, or nv booleans; by default as in ``joint_feedback``
 
-    Mechanisms with constraints move along a path that keeps these, such as a spline through many configurations that
-    do.  Bounds of joint forces are those of the motors; where there are more of these than degrees of freedom they
-    share the load with the least forces, which other shares might beat.
+    Mechanisms with constraints need a path that keeps them, such as a spline through many closed configurations. Bounds
+    of joint forces are then bounds of the motors; motors in excess of degrees of freedom share the load with the least
+    forces, although other shares might allow faster motions.
 
-    Joint forces are those of ``inverse_dynamics``: gravity and inertia, without what else may act on the mechanism.
-    Where they are bounded every joint needs a motor: nothing else moves a floating base along a path.
+    Joint forces are those of ``inverse_dynamics``: gravity and inertia, without other force elements. If they are
+    bounded, every joint needs a motor: a floating base has none.
     """
     path = path.path if isinstance(path, Motion) else path
     if not isinstance(path, Path):
