@@ -11,7 +11,7 @@ import numpy as np
 
 import linkwise as lw
 
-from ..frameworks import ActingCall, Call, UnderForces, algorithm_named, asked, kept, only_result
+from ..frameworks import ActingCall, UnderForces, algorithm_named, asked, kept, only_result
 from .checks import Checked
 from .machine_code import machine_function
 from .matrices import identifier, matrix_shape, pattern, positions
@@ -57,13 +57,9 @@ def function(
         return symbolic_function(kernel)
     if kernel.dtype != "float64" or kernel.target != "cpu":
         raise ValueError(f"CasADi computes in float64 on the CPU, and {kernel!r} does not")
-    return machine_function(kernel, _count(states))
-
-
-def _count(states: Any) -> int:
     if isinstance(states, bool) or not isinstance(states, int) or states < 1:
         raise ValueError(f"states must be an integer, at least 1, got {states!r}")
-    return states
+    return machine_function(kernel, states)
 
 
 def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
@@ -85,7 +81,8 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
             more = {"wrenches": wrenches, "parameters": parameters, **options}
             return _UNDER_FORCES(algorithm, call, mech, arguments, acts, more)
         wanted, values = asked(algorithm, arguments, wrenches, parameters, options)
-        return kept(mech, (function, wanted), lambda: _made(mech, wanted))(*values)
+        options = {"parameters": wanted.parameters, "result": wanted.result, **dict(wanted.options)}
+        return kept(mech, (function, wanted), lambda: function(wanted.algorithm, mech, **options))(*values)
 
     call.__name__ = name
     call.__doc__ = (
@@ -102,10 +99,6 @@ def _evaluated(mech: lw.Mechanism, call: ActingCall, values: tuple[Any, ...]) ->
 
 
 _UNDER_FORCES = UnderForces(_evaluated, lambda size, beside: casadi.DM.zeros(size))
-
-
-def _made(mech: lw.Mechanism, call: Call) -> casadi.Function:
-    return function(call.algorithm, mech, parameters=call.parameters, result=call.result, **dict(call.options))
 
 
 # -- programs evaluated on symbols -----------------------------------------------------------------------

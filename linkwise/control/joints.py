@@ -141,8 +141,9 @@ def joint_feedback(
         values = numbers_per_velocity(mech, name, gain, 0.0)
         if not np.isfinite(values).all():
             raise ValueError(f"{name} must be finite, got {gain!r}")
-        if isinstance(gain, Mapping):
-            _refuse_without_motor(mech, name, gain, driven)
+        for joint in gain if isinstance(gain, Mapping) else ():
+            if not driven[mech.v_index(joint)].any():
+                raise MechanismError(f"{name} names joint {joint!r}, which has no motor here: name it in actuated=...")
         gains.append(np.where(driven, values, 0.0))
     _warn_of_targets_beyond_limits(mech, target, gains[0])
     return JointFeedback.of(mech, target, gains[0], gains[1], bool(gravity), driven)
@@ -206,9 +207,3 @@ def _warn_of_no_effort(mech: Mechanism) -> None:
             "gives no force; where a file says 0 for what it does not know, give limit={joint: number}, inf for none",
             MechanismWarning,
         )
-
-
-def _refuse_without_motor(mech: Mechanism, name: str, gains: Mapping[str, Any], driven: np.ndarray) -> None:
-    for joint in gains:
-        if not driven[mech.v_index(joint)].any():
-            raise MechanismError(f"{name} names joint {joint!r}, which has no motor here: name it in actuated=...")

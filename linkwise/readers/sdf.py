@@ -55,7 +55,11 @@ def from_xml(
     links = {link.text("name"): link for link in model.all("link")}
     drake.note_omissions(model)
     joints = [element for element in model.children if element.tag == "joint" or drake.is_joint(element)]
-    _note(model, links.values())
+    for link in links.values():
+        for sensor in link.all("sensor"):
+            omit(sensor, "sensor", "not read")
+    for plugin in model.all("plugin"):
+        omit(plugin, "plugin", "what a plugin does is not in the file")
     builder = Builder(source=root.source)
     assembly = _Assembly(builder, frames, links, mimic)
     for link in links:
@@ -377,11 +381,3 @@ def _friction(collision: Element) -> float:
     frictions = (friction for surface in collision.all("surface") for friction in surface.all("friction"))
     said = [mu for way in frictions for engine in way.all("ode") for mu in engine.all("mu")]
     return said[0].content_numbers(1)[0] if said else 1.0
-
-
-def _note(model: Element, links: Any) -> None:
-    for link in links:
-        for sensor in link.all("sensor"):
-            omit(sensor, "sensor", "not read")
-    for plugin in model.all("plugin"):
-        omit(plugin, "plugin", "what a plugin does is not in the file")

@@ -96,7 +96,12 @@ def time_optimal(
 
     efforts = bounds("effort", effort, mech.limits.effort)
     motors: tuple[str, ...] = ()
-    _refuse_drives(mech)
+    if mech.constraints.driven:
+        raise MechanismError(
+            f"time_optimal: a drive ({', '.join(map(repr, mech.constraints.driven))}) prescribes when mechanism "
+            f"{mech.name!r} is where, so that no motion along a path is faster than another: plan for "
+            "mech.constraints.without_drives()"
+        )
     if np.isfinite(efforts).any():
         instead = "effort=np.inf plans within bounds of velocities and accelerations alone"
         motors = motors_of(mech, "time_optimal", actuated, instead).names
@@ -150,15 +155,6 @@ def _bounds(
         float(np.abs(right).max(initial=0.0)) or float(np.max(largest, where=np.isfinite(largest), initial=0.0)) or 1.0
     )
     return _Bounds(np.stack([a / size, b / size], axis=-1), right / unit, np.minimum(largest / unit, FASTEST), unit)
-
-
-def _refuse_drives(mech: Mechanism) -> None:
-    if mech.constraints.driven:
-        raise MechanismError(
-            f"time_optimal: a drive ({', '.join(map(repr, mech.constraints.driven))}) prescribes when mechanism "
-            f"{mech.name!r} is where, so that no motion along a path is faster than another: plan for "
-            "mech.constraints.without_drives()"
-        )
 
 
 def _constrained_derivatives(

@@ -162,7 +162,10 @@ def compile_document(root: Element, folder: Path | None, floats: bool) -> Compil
     documents = documents_of(root, folder)
     models = {name: text.encode() for name, text in documents.models.items()}
     with _quiet(mujoco):
-        spec = _call_mujoco(documents, lambda: mujoco.MjSpec.from_string(documents.text, include=models))
+        try:
+            spec = mujoco.MjSpec.from_string(documents.text, include=models)
+        except (ValueError, RuntimeError, TypeError, MemoryError) as error:
+            raise documents.refusal(error) from None
         assets = _Assets(mujoco, spec, documents, floats)
         spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # of muscles: found by simulation
         assets.replace()
@@ -285,13 +288,6 @@ def _key_in(spec: Any, said: str) -> int | None:
     named = [i for i, key in enumerate(spec.keys) if key.name and f"'{key.name}'" in said]
     by_number = [i for i, _ in enumerate(spec.keys) if f"key {i}" in said or f"id {i}" in said]
     return next(iter((*named, *by_number)), 0 if len(spec.keys) else None)
-
-
-def _call_mujoco(documents: Documents, action: Any) -> Any:
-    try:
-        return action()
-    except (ValueError, RuntimeError, TypeError, MemoryError) as error:
-        raise documents.refusal(error) from None
 
 
 @contextmanager

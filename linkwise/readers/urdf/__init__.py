@@ -76,7 +76,12 @@ def from_xml(
     ``folder`` by whoever looks at them."""
     if root.tag != ROOT_TAG:
         raise root.error(f"a URDF file starts with <robot>, not <{root.tag}>")
-    _refuse_xacro(root)
+    for child in root.children:
+        if child.tag.startswith("xacro:"):
+            raise child.error(
+                f"<{child.tag}>: this is a xacro macro file, not URDF; load it as a file named .xacro, or expand it "
+                "first with `xacro in.xacro > out.urdf`"
+            )
     links = list(root.all("link"))
     joints = [element for element in root.children if element.tag == "joint" or drake.is_joint(element)]
     if not links:
@@ -118,15 +123,6 @@ def from_xml(
     looks = looks_of(root, links, folder)
     known = replace(mech.annotations, independent=independent, actuated=actuated, looks=looks)
     return replace(mech, annotations=known, shapes=shapes, elements=actuators(root, mech))
-
-
-def _refuse_xacro(root: Element) -> None:
-    for child in root.children:
-        if child.tag.startswith("xacro:"):
-            raise child.error(
-                f"<{child.tag}>: this is a xacro macro file, not URDF; load it as a file named .xacro, or expand it "
-                "first with `xacro in.xacro > out.urdf`"
-            )
 
 
 def _root_link(root: Element, links: list[Element], joints: list[Element]) -> Element:
