@@ -187,16 +187,16 @@ class _PublicModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     homes |= {f"{__name__}.{name}": home for name, home in _WITHIN_MODULES.items()}
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        public, home, _ = self._at_home(fullname)
+        public, home, _ = self._home(fullname)
         return None if home == public.removeprefix(__name__) else importlib.machinery.ModuleSpec(fullname, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        _, home, inner = self._at_home(spec.name)
+        _, home, inner = self._home(spec.name)
         module = importlib.import_module(home + inner, __name__)
         spec.loader_state = module.__spec__
         return module
 
-    def _at_home(self, fullname: str) -> tuple[str, str, str]:
+    def _home(self, fullname: str) -> tuple[str, str, str]:
         """The public module of a name or of its parent, the module in the package, and the rest of the name."""
         parts = fullname.split(".")
         for count in (3, 2):

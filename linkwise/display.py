@@ -40,8 +40,8 @@ class Text(str):
 
 
 class progress:
-    """``lw.codegen.progress()``: bars tell how far compiling and simulating are, from now on, in terminals (on stderr)
-    and notebooks; ``lw.codegen.progress(False)``: none, as at first.  As a context it holds for a block::
+    """``lw.codegen.progress()``: show bars for compiling and simulating from now on, in terminals (on stderr) and
+    notebooks; ``lw.codegen.progress(False)``: none, the default. As a context it holds for a block::
 
         with lw.codegen.progress():
             motion = lw.simulate(robot, None, None, 60.0)
@@ -84,7 +84,7 @@ NO_BAR = Bar()
 
 
 def stages(label: str, count: int) -> Bar:
-    """A bar for work in stages that may be over before anyone wonders; it is gone afterwards."""
+    """A bar for work in stages, shown only if it takes long; it disappears at the end."""
     if not _wanted:
         return NO_BAR
     return _Shown(total=count, desc=label, leave=False, delay=SLOW, bar_format="{desc}|{bar:12}| {elapsed}")

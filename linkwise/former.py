@@ -1,4 +1,4 @@
-"""Public names of version 0.1 that have moved, and where they are now; the old names go with version 0.3."""
+"""Public names of version 0.1 that have moved, and their new addresses; the old names end with version 0.3."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ MOVED = {
 
 
 def moved(name: str) -> Any:
-    """The object of an old name, with a DeprecationWarning that gives its new name."""
+    """The object of an old name, with a DeprecationWarning that names its new address."""
     now = MOVED[name]
     warn_caller(f"linkwise.{name} is linkwise.{now} now; the old name goes with version 0.3", DeprecationWarning)
     value: Any = sys.modules[__package__]

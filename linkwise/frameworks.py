@@ -77,8 +77,9 @@ def kept(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
 
 
 def algorithm_named(name: str, whose: str, of_loops: bool = False) -> str:
-    """The algorithm behind a public function, ``linkwise.NAME`` or, ``of_loops``, the one under constraints, or of this
-    name, as "rk4_step"; an AttributeError in the words of module ``whose`` if it is none."""
+    """The algorithm behind a public function, ``linkwise.NAME`` or, with ``of_loops``, of ``linkwise.constraints``; or
+    an internal one, such as "rk4_step"; an AttributeError in the words of module ``whose`` for other names.
+    """
     if name in ALGORITHMS and not of_loops:
         return name
     known = _known(name, of_loops)
@@ -99,7 +100,7 @@ def result_named(name: str, of_loops: bool = False) -> Callable[[Any], Any] | No
 
 
 def _known(name: str, of_loops: bool) -> ArrayFunction | None:
-    """The registration of a public function of this name; None if there is none."""
+    """The registration of a public function of this name; None for other names."""
     import linkwise
 
     if of_loops:
@@ -173,9 +174,8 @@ class ActingFunctions:
         evaluated: Callable[[Mechanism, ActingCall, tuple[Any, ...]], Any],
         named: Callable[[str, bool], Callable[..., Any]],
     ):
-        self._evaluated = evaluated
-        self._accelerations = named("forward_dynamics", False)
-        self._missing = named("inverse_dynamics", False)
+        self._evaluated, self._dynamics = evaluated, UnderForces(evaluated)
+        self._functions = {name: named(name, False) for name in ("forward_dynamics", "inverse_dynamics")}
         self._calls = {quantity: ActingCall(quantity) for quantity in ("forces", "actuator_forces")}
 
     def forces(self, mech: Mechanism, q: Any, v: Any = None, ctrl: Any = None, activation: Any = None) -> Any:
@@ -202,11 +202,8 @@ class ActingFunctions:
         activation: Any = None,
         wrenches: Any = None,
     ) -> Any:
-        """(nv,): accelerations under joint forces ``tau`` and all that acts; constraints are kept."""
-        v = _zeros(mech.nv, q) if v is None else v
-        total = self.forces(mech, q, v, ctrl, activation)
-        total = total if tau is None else total + tau
-        return self._accelerations(mech, q, v, total, wrenches=wrenches)
+        """(nv,): accelerations under joint forces ``tau`` and all force elements; constraints are kept."""
+        return self._under_all("forward_dynamics", mech, (q, v, tau), (ctrl, activation, wrenches))
 
     def inverse_dynamics(
         self,
@@ -218,10 +215,13 @@ class ActingFunctions:
         activation: Any = None,
         wrenches: Any = None,
     ) -> Any:
-        """(nv,): the joint forces that are missing, besides all that acts, for the accelerations ``a``."""
-        v, a = (_zeros(mech.nv, q) if x is None else x for x in (v, a))
-        needed = self._missing(mech, q, v, a, wrenches=wrenches)
-        return needed - self.forces(mech, q, v, ctrl, activation)
+        """(nv,): the joint forces that the accelerations ``a`` need besides all force elements."""
+        return self._under_all("inverse_dynamics", mech, (q, v, a), (ctrl, activation, wrenches))
+
+    def _under_all(self, name: str, mech: Mechanism, state: tuple[Any, ...], drive: tuple[Any, Any, Any]) -> Any:
+        ctrl, activation, wrenches = drive
+        acts = {"forces": ALL, "ctrl": ctrl, "activation": activation}
+        return self._dynamics(name, self._functions[name], mech, state, acts, {"wrenches": wrenches})
 
     def _evaluate(self, quantity: str, mech: Mechanism, q: Any, v: Any, ctrl: Any, activation: Any) -> Any:
         arrays = driving_arrays(
@@ -329,7 +329,7 @@ def asked(
 
 @lru_cache(maxsize=256)
 def only_result(kernel: Kernel, name: str | None) -> Kernel:
-    """The kernel of one of several results, which alone can be differentiated."""
+    """The kernel of one result of an algorithm with several; only such kernels have derivatives."""
     names = tuple(kernel.output_shapes)
     if name is None and len(names) > 1:
         raise ValueError(

@@ -26,7 +26,7 @@ Comparison = tuple[Numbers, Numbers]
 
 
 class Part(NamedTuple):
-    """One requirement: ``compare(kind, q, v)`` returns two arrays that are equal where the ``rule`` holds."""
+    """One requirement: ``compare(kind, q, v)`` returns two arrays that are equal if the ``rule`` is kept."""
 
     name: str
     rule: str

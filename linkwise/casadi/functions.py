@@ -11,7 +11,7 @@ import numpy as np
 
 import linkwise as lw
 
-from ..frameworks import ActingCall, Call, UnderForces, algorithm_named, asked, kept, only_result
+from ..frameworks import ActingCall, UnderForces, algorithm_named, asked, kept, only_result
 from .checks import Checked
 from .machine_code import machine_function
 from .matrices import identifier, matrix_shape, pattern, positions
@@ -26,17 +26,17 @@ def function(
     result: str | None = None,
     **options: Any,
 ) -> casadi.Function:
-    """A ``casadi.Function`` with the names of inputs and outputs that linkwise has.
+    """A ``casadi.Function`` with linkwise's names of inputs and outputs.
 
-    algorithm, mech   what ``linkwise.compile`` takes, with ``parameters`` and other options; or a kernel alone
+    algorithm, mech   as for ``linkwise.compile``, with ``parameters`` and other options; or a kernel alone
     machine_code      False: expressions of scalar symbols (SX), with CasADi's derivatives of all orders and its code
                       generation.  True: calls of the kernel's machine code, with derivatives that are kernels too
-    states            with machine code: how many states one call takes, side by side as in ``casadi.Function.map``, and
-                      computes together
-    result            the one wanted of several results; with machine code there is one
+    states            with machine code: number of states in one call, side by side as in ``casadi.Function.map``, and
+                      computed together
+    result            the requested one of several results; with machine code there is only one
 
-    A vector is a column; an array of more axes a matrix with its last axis for columns, as (4 n, 4) poses.  Elements
-    that are zero whatever the inputs are, are not stored.  Numbers are float64.
+    A vector is a column; an array of more axes a matrix with its last axis for columns, such as (4 n, 4) for poses.
+    Structural zeros are not stored. Numbers are float64.
     """
     if isinstance(algorithm, lw.Kernel):
         if mech is not None or options:
@@ -57,13 +57,9 @@ def function(
         return symbolic_function(kernel)
     if kernel.dtype != "float64" or kernel.target != "cpu":
         raise ValueError(f"CasADi computes in float64 on the CPU, and {kernel!r} does not")
-    return machine_function(kernel, _count(states))
-
-
-def _count(states: Any) -> int:
     if isinstance(states, bool) or not isinstance(states, int) or states < 1:
         raise ValueError(f"states must be an integer, at least 1, got {states!r}")
-    return states
+    return machine_function(kernel, states)
 
 
 def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
@@ -85,7 +81,8 @@ def named_function(name: str, of_loops: bool = False) -> Callable[..., Any]:
             more = {"wrenches": wrenches, "parameters": parameters, **options}
             return _UNDER_FORCES(algorithm, call, mech, arguments, acts, more)
         wanted, values = asked(algorithm, arguments, wrenches, parameters, options)
-        return kept(mech, (function, wanted), lambda: _made(mech, wanted))(*values)
+        options = {"parameters": wanted.parameters, "result": wanted.result, **dict(wanted.options)}
+        return kept(mech, (function, wanted), lambda: function(wanted.algorithm, mech, **options))(*values)
 
     call.__name__ = name
     call.__doc__ = (
@@ -102,10 +99,6 @@ def _evaluated(mech: lw.Mechanism, call: ActingCall, values: tuple[Any, ...]) ->
 
 
 _UNDER_FORCES = UnderForces(_evaluated, lambda size, beside: casadi.DM.zeros(size))
-
-
-def _made(mech: lw.Mechanism, call: Call) -> casadi.Function:
-    return function(call.algorithm, mech, parameters=call.parameters, result=call.result, **dict(call.options))
 
 
 # -- programs evaluated on symbols -----------------------------------------------------------------------

@@ -1,20 +1,19 @@
-"""Decoupled control of jain1995 (Section 8) made to follow motions, with bounded joint forces.
+"""Decoupled control of jain1995 (Section 8), extended to follow motions, with bounded joint forces.
 
-In total rates nu = m* v the equations of motion are dnu/dt + C(q, nu) = epsilon.  Control 8.1, epsilon = -c nu, brings
-them to rest.  Taken about a reference rate v_r = v_d + Lambda (q_d - q) it follows a motion: with sigma = m* (v - v_r),
+In total rates nu = m* v the equations of motion are dnu/dt + C(q, nu) = epsilon. Control 8.1, epsilon = -c nu, brings
+them to rest. About a reference rate v_r = v_d + Lambda (q_d - q) it follows a motion: with sigma = m* (v - v_r),
 
     tau = M dv_r/dt + C(q, v) v_r + g - kappa m c sigma        dV/dt = -kappa sigma* c sigma,   V = sigma* sigma / 2
 
 where C has the skew symmetry of dM/dt - 2 C (Slotine and Li, "On the adaptive control of robot manipulators", 1987;
-their gain is K = m c m* here: every sigma decays at its own rate, but for what C exchanges).  kappa = 1, unless forces
-would exceed their bounds: then the feedback as a whole is made smaller, in the same direction.
+their gain is K = m c m* here: every sigma decays at its own rate, except for exchange by C). kappa = 1, unless forces
+would exceed their bounds: then the whole feedback is scaled down, in the same direction.
 
-It is stable, and errors decay exponentially from every start, if
-- every joint has a motor, and model and mechanism agree;
-- coordinates are ordinary ones.  Rotations that are free have no continuous feedback that leads to one of them from all
-  others: half a turn from the reference is an equilibrium there;
-- within bounds: M dv_r/dt + C v_r + g stays below them, so that kappa is positive.  Where it does not, V may grow.
-Each force cut off on its own (``saturated``) has no such function: what is left of m c sigma may feed sigma.
+It is stable, and errors decay exponentially from every start, if - every joint has a motor, and model and mechanism
+agree; - no joint rotates freely (spherical and floating joints): no continuous feedback leads from all rotations to
+one, and half a turn from the reference is an equilibrium; - bounds leave room: M dv_r/dt + C v_r + g stays below them,
+so that kappa is positive. Otherwise V may grow. Bounds on each force separately (``saturated``) have no such function:
+the remaining m c sigma may increase sigma.
 """
 
 from __future__ import annotations

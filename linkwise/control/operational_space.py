@@ -37,15 +37,15 @@ from .compiled import CompiledControl, Constant, ControlLaw, Numbers, Scalars, g
 
 @dataclass(frozen=True)
 class OperationalSpaceLaw(ControlLaw):
-    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), with the acceleration
-    u0 = posture_kp (posture - q) - posture_kd v that is left where the frame does not feel it.
+    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), where the acceleration
+    u0 = posture_kp (posture - q) - posture_kd v moves joints without moving the frame.
 
-    Near singular positions P J takes the place of J and P (...) that of what is asked for: directions that are lost
-    (``lost_directions.py``) are left out, of forces too.  With J itself, forces would hold joints that the frame hardly
-    feels any more, up to the singular position, and let go of them there: they would jump.
+    Near singular positions P J replaces J, and P (...) the wanted acceleration: lost directions (``Lost``) are left
+    out, of forces too. With J itself, forces would hold joints that hardly move the frame any more, up to the singular
+    position, and jump there.
 
-    The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, linear
-    parts alone if it is not.
+    The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, only
+    linear parts if it is not.
     """
 
     frame: str = ""
@@ -109,21 +109,21 @@ def operational_space_control(
     posture_kp: Any = 10.0,
     posture_kd: Any = 6.0,
 ) -> CompiledControl:
-    """A controller that leads a frame to a pose or position, or along a motion, as if it were a free body: its errors
-    obey d2e/dt2 + kd de/dt + kp e = 0; what the frame does not feel leads to a posture.
+    """A controller that moves a frame to a pose or position, or along a motion, like a free body: its errors obey
+    d2e/dt2 + kd de/dt + kp e = 0; joint motions that do not move the frame go to a posture.
 
-    target     a pose, (4, 4) or (rotation, position), or a position (3,) in the world; or a function of t that gives
-               it, or a tuple of it, the frame's velocity and its acceleration: [omega; v] in world axes at its origin,
-               (6,), or (3,) with a position; or a motion of all joints, planned or simulated, of which the frame's is
-               followed
-    kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world as velocities have them: 6, rotations about
+    target     a pose, (4, 4) or (rotation, position), or a position (3,) in the world; or a function of t with such
+               values, or with tuples of the pose or position, the frame's velocity and its acceleration: [omega; v] in
+               world axes at its origin, (6,), or (3,) with a position; or a motion of all joints, planned or simulated,
+               whose frame motion is the target
+    kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world in the order of velocities: 6, rotations about
                x, y, z first, or 3 with a position
     posture    (nq,) or {joint: ...}: the initial configuration by default; posture_kp, posture_kd: a number, nv of
                them or {joint: number}
 
-    Every joint needs a motor.  Near singular positions of the frame's Jacobian J, where the least eigenvalue of J J* is
-    below 1e-4 of their sum (lengths in units of the arm), forces stay finite: errors along directions that are lost
-    decay no more, and the posture has what joints then are free to do.
+    Every joint needs a motor. Near singular positions of the frame's Jacobian J, where the least eigenvalue of J J* is
+    below 1e-4 of their sum (lengths in units of the arm), forces stay finite: errors along lost directions no longer
+    decay, and the joint motions along them go to the posture.
     """
     require_mechanism(mech)
     require_inertia(mech, "operational_space_control")
@@ -257,8 +257,8 @@ class Lost:
     def factor(self, mobility: Matrix) -> Factor:
         """Factor a mobility P J M^-1 J* P plus c (1 - P)^4, which has an inverse at singular positions too.
 
-        c is as large as the mobility, times the damping: light wrists make that large, so it is of a power that is
-        nothing along directions that are not lost.
+        c is the mobility times the damping. It is large for light wrists; the fourth power removes it along directions
+        that are not lost.
         """
         squared = [[dot(row, other) for other in self.share] for row in self.share]
         size = self.damping * _trace(mobility)

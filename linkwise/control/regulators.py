@@ -65,13 +65,13 @@ class Regulator(CompiledControl):
 def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0, *, leave_out: Sequence[str] = ()) -> Regulator:
     """The controller that minimizes the integral of x* Q x + u* R u for a linear model (``lw.linearize``).
 
-    model   at an equilibrium, with the inputs that have motors: ``lw.linearize(mech, q, None, tau, inputs=...)``; of a
-            mechanism with loops in its independent coordinates
+    model   at an equilibrium, with inputs that have motors: ``lw.linearize(mech, q, None, tau, inputs=...)``; in
+                independent coordinates for a mechanism with loops
     Q, R    weights of states and inputs: numbers, one per state or input, or symmetric matrices
-    leave_out   names of states that are not led back, on which no other state depends; Q is of those that remain.  The
-                place and the heading of what rolls, which no linear feedback leads back, are such states
+    leave_out   names of states without feedback, on which no other state depends; Q is of the remaining states.
+                Position and heading of a rolling vehicle, which no linear feedback can control, are such states
 
-    The mechanism itself is brought back from where the model still holds: that is for a simulation to show.
+    The controller is optimal for the model; a simulation shows how far from the equilibrium it controls the mechanism.
     """
     from scipy.linalg import solve_continuous_are
 

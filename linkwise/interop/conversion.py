@@ -30,8 +30,8 @@ class Tie(NamedTuple):
 
     chart              conversion of its coordinates
     entry              its coordinates here (``mech.coordinates.place``), with ratio and offset of a joint that mimics
-                       another here and is free there
-    q_there, v_there   lists of indices
+                       another here and is free in the other library
+    q_there, v_there   lists of indices in the other library
     """
 
     chart: Same
@@ -174,8 +174,8 @@ def _apart(values: np.ndarray, expected: np.ndarray, entries: list[int]) -> bool
 class Conversion:
     """Converts arrays from the coordinates of one library to those of the other; batches as in NumPy.
 
-    All that a method is given is in the coordinates of the side it comes from, all that it returns in those of the
-    other.  ``inverse`` is the other direction.
+    Arguments of methods are in the coordinates of the first library, results in those of the second. ``inverse``
+    converts back.
 
     pairing   the joints of both sides
     forth     from linkwise to the other library, or back
@@ -216,7 +216,7 @@ class Conversion:
         return self._vectors(q, a, VELOCITY) - self.pairing.turning(v, v)
 
     def tau(self, q: Any, tau: Any) -> np.ndarray:
-        """(..., nv): joint forces at q.  To a library where joints are free that mimic others here, these get none."""
+        """(..., nv): joint forces at q. They are zero for mimic joints that are free in the other library."""
         return self._vectors(q, self._array("tau", tau, self._nv), FORCE)
 
     def state(self, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -34,8 +34,7 @@ from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
 from ..mechanism.scales import scales
-from .closed_form import all_branches, nearest_branch_of
-from .geometry import closed_form, why_not
+from .closed_form import all_branches, closed_form, nearest_branch_of, why_not
 from .targets import (
     Goals,
     goals_and_numbers,
@@ -137,26 +136,26 @@ def inverse_kinematics(
 ) -> InverseKinematics:
     """Configurations in which frames reach ``targets``: many at once, compiled, by damped least squares.
 
-    targets      {frame: target}, all to be reached together: poses (..., 4, 4) or (rotation, position), positions
-                 (..., 3) or ``linkwise.kinematics.FrameTarget`` (rotations, directions, weights), in the world; batches
-                 broadcast
-    q0           (..., nq) or {joint: ...}: where iterations start; None for guesses of the library's.  Targets that are
-                 not reached from there are tried from guesses; a floating base starts where it is in q0
-    center_of_mass   (..., 3), or ``linkwise.kinematics.CenterOfMassTarget`` (some axes alone, a weight): where the
-                     centre of mass
-                 of all moving links is to be in the world, beside the targets of frames, which may then be {}
-    posture      (..., nq) or {joint: ...}: the configuration that is preferred, as far as targets leave a choice; where
-                 iterations start, if q0 does not say.  Targets that are not reached with it are tried without
-    limits       True: those of the joints (``mech.limits.lower``, ``mech.limits.upper``), mimic joints included; False:
-                 none; or (lower, upper), each (nq,)
+    targets      {frame: target}, for all frames together: poses (..., 4, 4) or (rotation, position), positions (..., 3)
+                     or ``linkwise.kinematics.FrameTarget`` (rotations, directions, weights), in the world; batches
+                     broadcast
+    q0           (..., nq) or {joint: ...}: start of the iterations; None for guesses of the library.  Where these fail,
+                     guesses follow; a floating base starts at its pose in q0
+    center_of_mass   (..., 3), or ``linkwise.kinematics.CenterOfMassTarget`` (some axes alone, a weight): position of
+                     the centre of mass of all moving links in the world, beside the targets of frames, which may then
+                     be {}
+    posture      (..., nq) or {joint: ...}: the preferred configuration, as far as targets leave a choice, and the start
+                     of the iterations without q0.  Targets that are not reached with it are tried without
+    limits       True: limits of the joints (``mech.limits.lower``, ``mech.limits.upper``), mimic joints included;
+                     False: none; or (lower, upper), each (nq,)
     tolerance    of every position (m), rotation and direction (rad); None: 1e-8 rad, and 1e-8 of the length of the
-                 mechanism's longest offset
-    attempts     guesses that are tried for each target; 1: q0 alone
+                     mechanism's longest offset
+    attempts     number of guesses for each target; 1: q0 alone
     iterations   of an attempt at most
     seed         of the guesses: equal calls have equal results
 
     Revolute joints whose limits allow several whole rotations take the one nearest to the posture, else to q0, else to
-    the middle of their limits.  Loops are closed in the result.  Targets out of reach end at a least-squares compromise
+    the middle of their limits. Loops are closed in the result. Targets out of reach end at a least-squares compromise
     and are not ``converged``; ``result.require()`` raises an error for them.
     """
     require_mechanism(mech)
@@ -357,7 +356,7 @@ class _Search:
         self._blocks = 0
 
     def start_from(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Take over configurations that reach their targets, or nearly so; returns where iterations start otherwise."""
+        """Accept configurations that reach their targets, or nearly so; returns starts of the iterations for others."""
         self.q, self.errors = q, error
         self.reached = np.all(error <= tolerances(self.mech, self.tolerance), axis=-1)
         return q if self.reached.all() else q.copy()
@@ -605,8 +604,9 @@ def _scale(goal: Goal | CenterOfMassGoal, length: float) -> np.ndarray:
 def random_configurations(
     mech: Mechanism, limits: np.ndarray, rng: np.random.Generator, count: int, base: np.ndarray
 ) -> np.ndarray:
-    """(count, nq): uniform within ``limits`` where they are finite, within a few lengths of the mechanism where sliding
-    joints have none; floating joints as in ``base`` (..., nq)."""
+    """(count, nq): uniform within finite ``limits``, within a few lengths of the mechanism for sliding joints without
+    limits; floating joints as in ``base`` (..., nq).
+    """
     q = random_state(mech, rng, (count,))[0] * scales(mech).of_q
     lower, upper = limits
     bounded = np.isfinite(lower) & np.isfinite(upper)
@@ -630,20 +630,20 @@ ROUND_OFF = 1e-12  # of whole rotations
 
 
 def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, limits: Any = False) -> Float64Array:
-    """(..., 8, nq): all configurations in which a frame reaches a pose, NaN where there are fewer than eight.
+    """(..., 8, nq): all configurations in which a frame reaches a pose; rows beyond their number are NaN.
 
     targets   {frame: pose}: one frame that six revolute joints carry, and poses (..., 4, 4) or a
               ``linkwise.kinematics.FrameTarget`` with position and rotation, in the world
-    limits    False, unlike ``inverse_kinematics``: limits of joints are not looked at, angles are between -pi and pi;
-              True: those of the joints, or (lower, upper), each (nq,): revolute joints by whole rotations where they
-              are nearest to the middle of the limits, NaN for configurations that are not within them
+    limits    False, unlike ``inverse_kinematics``: angles are between -pi and pi, without limits of joints; True:
+              limits of the joints, or (lower, upper), each (nq,): angles by whole rotations nearest to the middle of
+              the limits, NaN for configurations beyond the limits
 
-    For arms of which three axes at an end meet and two others do or are parallel (spherical wrists), or three
-    neighbouring axes are parallel and two others are or meet (UR arms), by formulas; a ``MechanismError`` says what
-    is in the way otherwise.  Axes may deviate by up to 0.02 radians and 2 percent of the arm's length: iterations then
-    start from the formulas.  The places of the eight stand for three choices (shoulder, elbow, wrist) and are kept
-    along a path; where two of them coincide, both are given; angles that a singular pose leaves open are zero.  Other
-    joints than the six are where ``mech.initial`` has them.
+    Closed forms exist for arms with spherical wrists (three axes at an end meet, and two others meet or are parallel)
+    and for UR arms (three neighbouring axes are parallel, and two others are parallel or meet); a ``MechanismError``
+    names the obstacle for other arms. Axes may deviate by up to 0.02 radians and 2 percent of the arm's length:
+    iterations then start from the closed form. The eight rows stand for three choices (shoulder, elbow, wrist) and keep
+    their order along a path; coinciding configurations are both listed; angles that a singular pose leaves open are
+    zero. Joints other than the six stay at ``mech.initial``.
     """
     require_mechanism(mech)
     goals, poses = goals_and_poses(mech, targets)
@@ -658,12 +658,12 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
         )
     with np.errstate(all="ignore"):
         q = all_branches(mech, form, frame)(poses)
-    if form.exact and limits is False and form.places == tuple(range(mech.nq)):
+    if form.exact and limits is False and form.indices == tuple(range(mech.nq)):
         return q
     there = np.isfinite(q[..., 0])
-    if form.places != tuple(range(mech.nq)):
+    if form.indices != tuple(range(mech.nq)):
         angles, q = q, np.tile(mech.initial, (*there.shape, 1))
-        q[..., form.places] = angles
+        q[..., form.indices] = angles
     if not form.exact:
         poses = np.broadcast_to(poses[..., None, :, :], (*there.shape, 4, 4))
         q[there], error = refined(mech, goals, pack_poses(poses[there]), q[there], ITERATIONS)
@@ -671,9 +671,9 @@ def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, 
     if limits is not False:
         bounds = limits_of_coordinates(mech, limits)
         moved = wrapped(mech, q.reshape(-1, mech.nq), bounds, None).reshape(q.shape)
-        rotations = ((moved - q) / WHOLE)[..., form.places]  # whole ones, where these lead into the limits
+        rotations = ((moved - q) / WHOLE)[..., form.indices]  # whole ones, where these lead into the limits
         there &= (np.abs(rotations - np.rint(rotations)) < ROUND_OFF).all(axis=-1)
-        there &= ((moved >= bounds[0]) & (moved <= bounds[1]))[..., form.places].all(axis=-1)
+        there &= ((moved >= bounds[0]) & (moved <= bounds[1]))[..., form.indices].all(axis=-1)
         q = moved
     q[~there] = np.nan
     return q

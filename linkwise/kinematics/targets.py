@@ -59,9 +59,9 @@ class FrameTarget:
 class CenterOfMassTarget:
     """Target of the centre of mass of all moving links, along some axes of the world.
 
-    position   (..., n): a coordinate for each of the axes; a number will do for one axis
-    axes       those along which it counts: "xyz", "xy" (over a place of the ground), "z" (its height), ...
-    weight     how much an error of a metre counts; where all targets are reached weights do not matter
+    position   (..., n): a coordinate for each of the axes; also a number for one axis
+    axes       axes of the target: "xyz", "xy" (over a point of the ground), "z" (its height), ...
+    weight     of an error of a metre; weights do not matter if all targets are reached
     """
 
     position: Any

@@ -2,7 +2,7 @@
 overdamped relaxation.
 
 All numbers here are dimensionless: steps of coordinates in units of the mechanism's length or in radians, forces in
-units of an energy per such a step, constraints in units of their loops' sizes.  A search is then the same in all units.
+units of energy per such step, constraints in units of their loops' sizes. Searches do not depend on units.
 """
 
 from __future__ import annotations

@@ -102,27 +102,27 @@ def find_equilibrium(
 
     q_guess     ``mech.initial`` (the file's configuration, else neutral) if left out
     solve_for   "q": the configuration in which joint forces ``tau`` (zero if left out), gravity, springs and wrenches
-                balance, loops closed; stable or not, whichever is near.  "tau": the forces of the ``actuated`` joints
-                (all by default) that hold ``q_guess``, the smallest where there is a choice; ``tau`` at the others.
-                "ctrl": the control inputs of the actuators that do, within their ranges
-    hold        joints that stay where the guess has them; the forces that this takes are part of the result
-    forces      force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name or a
-                ``lw.forces.Passive``: see ``lw.forward_dynamics``
-    passive     springs, stops, ... (``linkwise.forces.Passive``) in place of those of the mechanism's joints
+                       balance, loops closed; a near one, stable or not.  "tau": the least forces of the ``actuated``
+                       joints (all by default) that hold ``q_guess``, with ``tau`` at the other joints.  "ctrl": the
+                       control inputs of the actuators that hold it, within their ranges
+    hold        joints that stay at the guess; their holding forces are part of the result
+    forces      force elements that act: "all", except those that ``mech.with_acting`` switched off; "none", kinds by
+                       name or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
+    passive     springs, stops, ... (``linkwise.forces.Passive``) instead of those of the mechanism's joints
     ctrl, activation   control inputs and states of actuators, as for ``linearize``
     wrenches    (n_links, 6): external, constant in the link frames
-    stable      with solve_for="q", only a stable equilibrium will do: the one that is reached by going down from the
-                guess.  (Directions without stiffness may remain: ``stable`` of the result is then None.)
-    within      how far from the guess (rad, m) a coordinate may be at most; None: any distance, but for what stands,
-                on contact or with a floating base that loops hold: 0.5 rad, or half the mechanism's length
-    tolerance   how much may be left unbalanced, relative to the weight and the given forces
-    max_steps   of Newton's method, and of each way down the energy
+    stable      with solve_for="q": only accept a stable equilibrium, the end of a descent of the energy from the guess.
+                       (Directions without stiffness may remain: ``stable`` of the result is then None.)
+    within      largest distance of a coordinate from the guess (rad, m); None: any distance, but 0.5 rad, or half the
+                       mechanism's length, for mechanisms on contacts or with a floating base that loops hold
+    tolerance   largest unbalanced force, relative to the weight and the given forces
+    max_steps   of Newton's method, and of each descent
 
-    Newton's method on the configuration manifold, damped so that every step reduces what is unbalanced, with exact
-    derivatives.  Where that is stuck, or leads away, the energy is descended, loops closed, which ends in a minimum if
-    there is one on the way down; where something has no energy (actuators, wrenches, joint forces on spherical and
-    floating joints), the mechanism relaxes, overdamped.  ``EquilibriumError`` names the coordinate that remains
-    unbalanced, or how far away the nearest equilibrium is, and what was tried.  One state.
+    Newton's method on the configuration manifold, damped so that every step reduces the unbalanced forces, with exact
+    derivatives. Where it fails, a descent of the energy follows, with closed loops, which ends in a minimum if there is
+    one below; with forces that have no energy (actuators, wrenches, joint forces on spherical and floating joints) it
+    is an overdamped relaxation. ``EquilibriumError`` names the most unbalanced coordinate, or the distance of the
+    nearest equilibrium, and the methods that failed. One state.
     """
     one_of("solve_for", solve_for, UNKNOWNS)
     furthest = math.inf if solve_for == "q" else NOT_UNIT
@@ -187,7 +187,7 @@ def _root(mech: Mechanism, body: int) -> int:
 
 
 def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterator[tuple[str, Balance]]:
-    """Searches for an equilibrium and where each ends, the one to the nearest first; with ``stable``, only descents."""
+    """Searches for an equilibrium with their results, the nearest equilibrium first; with ``stable``, only descents."""
     if not stable:
         yield "Newton's method from the guess", newton(at, search, max_steps)
     potential = has_potential(at, search)
@@ -387,11 +387,11 @@ def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
 
 
 def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
-    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced force; and the balance then.
+    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced force; and its balance.
 
-    Where there is a choice, they are those of least norm. If some make forces and others torques, each is measured by
-    its joint forces; a force counts as a torque with the mechanism's length as lever arm. Filters have the activations
-    that their inputs lead to; integrators, at rest, no input.
+    Among several they have the least norm. If some actuators make forces and others torques, each is measured by its
+    joint forces, with the mechanism's length as lever arm of forces. Filters have the activations of their inputs;
+    integrators, at rest, no input.
     """
     from scipy.optimize import lsq_linear
 

@@ -32,7 +32,7 @@ _ARRAY, _FLOAT64 = np.ndarray, np.dtype("float64")
 
 class LocalForm(NamedTuple):
     """A linear model in independent coordinates, driven by all joint forces; see ``StateSpace``. Names and rows belong
-    to positions, and to velocities where these have names of their own.
+    to positions, and to velocities unless these have their own.
     """
 
     names: tuple[str, ...]

@@ -175,8 +175,9 @@ def _eigen(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal bases of what the matrix maps to nothing, and of what it does when applied again and again: a
-    mechanism that nothing holds stays where it is, and goes on as it goes.  Columns are compared by their weights."""
+    """Orthonormal bases of the kernel of the matrix and of the kernel of its high powers: displacements at which a free
+    mechanism stays, and its uniform motions. Columns are compared by their weights.
+    """
 
     def null(of: Float64Array) -> Float64Array:
         _, sizes, right = np.linalg.svd(of * weights)

@@ -33,8 +33,8 @@ class Segments(NamedTuple):
     """Edges of a grid in parts, along each of which the mechanism moves only a little.
 
     edge     (n,): index of the edge
-    shares   (n, 2): fractions of the edge where the part begins and ends; 0 is the lower node, 1 the other
-    q        (n, 2, nq): configurations at both
+    shares   (n, 2): fractions of the edge at both ends of the part; 0 is the lower node, 1 the other
+    q        (n, 2, nq): configurations at both ends
     """
 
     edge: np.ndarray
@@ -201,9 +201,9 @@ class AssemblyModeGrid:
         """(n,): whether neighbours q and ``there`` are on the same side of turning points of the coordinates. u and v
         are singular vectors of all constraints at q; ``jacobian`` is evaluated at ``there``.
 
-        The determinant of all constraints changes its sign in such positions.  It does, too, where loops become
-        dependent and their own changes its sign: there the coordinates go on.  Beside such a position the motions that
-        the loops allow turn quickly, which is resolved by shorter steps.
+        The determinant of all constraints changes its sign at turning points. It also does where loops become dependent
+        and the determinant of the loops changes its sign, without a turning point. Near such positions the free motions
+        turn quickly, and steps are shorter.
         """
         here, behind, rank = self.unlocked.decomposed(q), self.unlocked.decomposed(there), self.unlocked.rank
         overlap = np.swapaxes(here.v[..., rank:], -1, -2) @ behind.v[..., rank:]
@@ -299,8 +299,8 @@ class AssemblyModeGrid:
     def edge_configurations(
         self, edges: list[Edge], segments: Segments
     ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """A function of edge numbers (k,) and fractions (k,) that returns configurations on the edges; NaN where the
-        loops do not close.
+        """A function of edge numbers (k,) and fractions (k,) that returns configurations on the edges; NaN for open
+        loops.
         """
         way = self.manifold.shortest(segments.q[:, 0], segments.q[:, 1])
         axis, *lower = np.array(edges, dtype=int).reshape(-1, 3)[segments.edge].T
@@ -341,9 +341,7 @@ class AssemblyModeGrid:
         return edges, q, at_limit
 
     def _turning_back(self, sources: np.ndarray, axis: int, sense: int) -> np.ndarray:
-        """(n, nq): configurations beyond nodes where a coordinate, driven while the other stands still, cannot go
-        on.
-        """
+        """(n, nq): configurations beyond nodes at which one coordinate, driven while the other is fixed, turns back."""
         moving, still = self.pair[axis], self.pair[1 - axis]
         line = replace(self.manifold, held=(*self.manifold.held, still), rank=self.manifold.rank + 1)
         goal = self.node_coordinates(self.node[sources] + sense * np.eye(2, dtype=int)[axis])

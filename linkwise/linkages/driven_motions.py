@@ -136,8 +136,8 @@ class DrivenMotion(Tabular):
         return frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned")[..., :3]
 
     def _point(self, point: Point) -> tuple[str, Float64Array, Float64Array]:
-        """The link of a point, the spatial velocity of the link at its origin, and the vector from there to the point,
-        in the world.
+        """The link of a point, the spatial velocity of the link at its origin, and the vector from the origin to the
+        point, in the world.
         """
         link, position = (point, (0.0, 0.0, 0.0)) if isinstance(point, str) else point
         local = checked_array(f"the place of a point of {link!r}", position, (3,))
@@ -164,19 +164,19 @@ class DrivenMotion(Tabular):
 def driven_motion(
     mech: Mechanism, q: ByJoint | None = None, v: Mapping[str, Any] | None = None, a: Mapping[str, Any] | None = None
 ) -> DrivenMotion:
-    """The motion of a mechanism whose driven joints have the velocities ``v`` and accelerations ``a``, by joint; all
-    others follow from its loops: ``driven_motion(four_bar, {"crank_joint": 0.3}, {"crank_joint": 20.0})``.
+    """The motion of a mechanism whose driven joints have the velocities ``v`` and accelerations ``a``, by joint; the
+    loops determine all others: ``driven_motion(four_bar, {"crank_joint": 0.3}, {"crank_joint": 20.0})``.
 
-    q      (..., nq), loops closed; or by joint, {joint: position}, the loops closed then; with many positions, {joint:
-           (n,)}, they are followed from the initial configuration on without changing the branch (``follow_path``);
-           None is the initial configuration
-    v      {joint: number or (...)}; as many as there are degrees of freedom, the inputs.  Joints outside of all loops
-           stand still unless they are named.  Places and orientations of links are inputs too, {"platform.x": 0.1}, as
-           are coordinates of joints with several (``mech.q_names``)
-    a      the same; joints that are named in ``v`` alone have none: they run at constant speed
+    q      (..., nq), loops closed; or by joint, {joint: position}, and the loops are closed; many positions, {joint:
+           (n,)}, are followed from the initial configuration without changing the branch (``follow_path``); None is the
+           initial configuration
+    v      {joint: number or (...)}, the inputs; as many as there are degrees of freedom.  Other joints outside of all
+           loops stand still.  Positions and orientations of links are inputs too, {"platform.x": 0.1}, as are
+           coordinates of joints with several (``mech.q_names``)
+    a      {joint: number or (...)}; joints of ``v`` that are left out have none: they run at constant speed
 
-    The inputs must be able to drive the mechanism: in their dead centres nothing follows from them, and they are
-    refused there, as are singular positions, where branches of the motion meet (a parallelogram in one line).
+    The inputs must determine the motion: dead centres are an error, as are singular positions, where branches of the
+    motion meet (a parallelogram in one line).
     """
     require_mechanism(mech)
     for name, named_values in (("v", v), ("a", a)):
@@ -300,7 +300,7 @@ def _width(mech: Mechanism, name: str) -> int:
 def _inputs(
     mech: Mechanism, quantity: str, named: Mapping[str, Any], inputs: tuple[str, ...], q: np.ndarray
 ) -> np.ndarray:
-    """(..., p): numbers of the driven joints one after the other, zero where none are given."""
+    """(..., p): numbers of the driven joints in a row, zero for joints that are left out."""
     columns = []
     for joint in inputs:
         count = _width(mech, joint)

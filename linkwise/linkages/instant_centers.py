@@ -27,8 +27,8 @@ class InstantCenters:
     """The poles of all pairs of links, from ``instant_centers``.
 
     links     their names, the ground first
-    centers   (..., n, n, 3): in the world; infinite for two links that translate against each other, nan where they do
-              not move against each other at all
+    centers   (..., n, n, 3): in the world; infinite for two links that translate against each other, nan for links at
+              rest to each other
     normal    (3,): of the plane
     """
 

@@ -16,11 +16,11 @@ WELDED = "_side"  # behind the name of a loop: the link that its joint moves
 
 
 def with_joint_of_loop(mech: Mechanism, loop: str) -> Mechanism:
-    """Move the joint that closes a loop into the tree, behind all other joints. It then has coordinates, springs,
-    dampers, friction, motors, gears and limits like any joint.
+    """A copy in which the joint that closes a loop is a joint of the tree, behind all others, with coordinates,
+    springs, dampers, friction, motors, gears and limits like any joint.
 
-    It moves a link without mass, ``loop + "_side"`` at ``pose_b``, from ``pose_a`` on ``link_a``; the loop of the same
-    name now welds this to ``link_b``.  Motions are the same; its coordinates start where the loops are closed.
+    The joint moves a massless link ``loop + "_side"`` at ``pose_b``, from ``pose_a`` on ``link_a``; the loop keeps its
+    name and welds this link to ``link_b``. Motions do not change; the initial coordinates of the joint close the loops.
     """
     named = {closure.name: closure for closure in mech.loops}
     if loop not in named:

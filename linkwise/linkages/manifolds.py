@@ -32,7 +32,7 @@ from ..mechanism.checks import names_of
 Kind = Literal["constraint", "input", "output"]
 TURN = 2.0 * np.pi
 ROUND_OFF = LOOPS.aim * LOOPS.closed
-FINEST = 1.0 / 8.0  # of the noise of positions: what is below cannot be manifold smaller
+FINEST = 1.0 / 8.0  # of the noise of positions: smaller errors cannot be corrected further
 ROUNDED = 1e-12  # of the largest singular value: a smaller one is zero up to rounding, and has no sign
 NEWTON_STEPS = 12  # a corrector that needs more did not start near
 CORRECTED = 0.25  # of a step: the largest correction on the same branch
@@ -137,8 +137,8 @@ class Manifold:
         return basis
 
     def nearest_motion(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """(nv,): the possible motion nearest to ``direction``, of unit length; one state. In a singular position, where
-        more motions are possible, it goes straight on.
+        """(nv,): the possible motion nearest to ``direction``, of unit length; one state. In a singular position, with
+        several possible motions, it continues straight on.
         """
         null = self.decomposed(q).null
         motion = np.zeros(self.mech.nv)
@@ -279,8 +279,8 @@ class Measure:
 def measures(
     manifold: Manifold, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()
 ) -> list[Measure]:
-    """Measures of the inputs and of the outputs, if given. Locked coordinates count as given where fewer are named
-    than there are degrees of freedom.
+    """Measures of the inputs and of the outputs, if any. Locked coordinates count as inputs and outputs if fewer names
+    than degrees of freedom are left.
     """
     named: list[tuple[Kind, list[str]]] = [("input", list(names_of(inputs))), ("output", list(names_of(outputs)))]
     for kind, names in named:

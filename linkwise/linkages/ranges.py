@@ -1,4 +1,4 @@
-"""Ranges of motion of a coordinate of a closed mechanism, and what limits them."""
+"""Ranges of motion of a coordinate of a closed mechanism, and the causes of their ends."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ class RangeOfMotion:
 
     @property
     def lower(self) -> float:
-        """The lowest value, minus infinity where nothing stops the coordinate."""
+        """The lowest value, minus infinity without a lower end."""
         return self.ends[0].value
 
     @property
     def upper(self) -> float:
-        """The highest value, infinity where nothing stops the coordinate."""
+        """The highest value, infinity without an upper end."""
         return self.ends[1].value
 
     def __repr__(self) -> str:
@@ -102,20 +102,20 @@ class RangeOfMotion:
 def range_of_motion(
     mech: Mechanism, coordinate: str, q: Any = None, hold: Sequence[str] = (), limits: bool = False
 ) -> RangeOfMotion:
-    """The range of a coordinate in the assembly mode of q, and what limits it at either end.
+    """The range of a coordinate in the assembly mode of q, and the cause of either end.
 
-    With one degree of freedom the mechanism is followed by arc length, so that a coordinate that turns back at a dead
-    centre does not end the motion; all that can be reached is found.  With several the coordinate is driven up and down
-    from q while the others are free, always the steepest way, until there is none: a local extremum, which a way around
-    might surpass.  Ends are exact to rounding.  A ``MechanismWarning`` says where the search ended without finding one.
+    With one degree of freedom the motion is followed by arc length, beyond dead centres, where the coordinate turns
+    back: the range is complete. With several, the coordinate is maximized and minimized along the steepest motion from
+    q: ends are local extrema, which motions along other ways might surpass. Ends are exact to rounding. A
+    ``MechanismWarning`` names ends where the search stopped early.
 
     coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q, or its name in ``mech.q_names``) or
                  ``link.x``, ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``,
                  ``link.pitch``, ``link.roll`` (its orientation: rotations about fixed axes x, y and z, in this order;
-                 of planar mechanisms the angle about the normal of the plane, as many turns as it makes)
-    q            (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
+                 of planar mechanisms the angle about the normal of the plane, counted beyond whole turns)
+    q            (nq,): assembled; by default ``assemble`` from ``mech.initial``
     hold         joints and coordinates that stand still
-    limits       whether the limits of joints are ends too; by default they are not looked at
+    limits       whether the limits of joints are ends too
     """
     result = search_range(mech, coordinate, q, hold, limits)
     warn_of_unknown_ends(result)

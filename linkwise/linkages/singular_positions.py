@@ -90,19 +90,19 @@ def singular_positions(
     bounds: Any = None,
     points: int | tuple[int, int] = 61,
 ) -> tuple[SingularPosition, ...] | tuple[SingularCurve, ...]:
-    """All singular positions that are met as the mechanism moves from q with one degree of freedom, in the order in
-    which they are passed; or, over two coordinates, the curves on which it is singular.
+    """All singular positions along the motion with one degree of freedom through q, in the order of the motion; or,
+    over two coordinates, the curves of singular positions.
 
     inputs    joints and coordinates (named as for ``range_of_motion``) that drive the mechanism, as many as it has
-              degrees of freedom; those of ``hold`` need not be named again, here and in ``outputs``
-    outputs   the same of what is driven; without them singular positions of outputs are not looked for
-    hold      joints and coordinates that stand still; as many as leave one degree of freedom, or two of ``over``
+              degrees of freedom; coordinates of ``hold`` count as well, here and in ``outputs``
+    outputs   joints and coordinates that are driven, as many; without them singular positions of outputs are left out
+    hold      joints and coordinates that stand still and leave one degree of freedom, or two for ``over``
     limits    whether the motion ends at the limits of joints
-    over, bounds, points   two coordinates, the rectangle of them that is looked at, and the grid, see ``workspace``
+    over, bounds, points   two coordinates, their rectangle, and the grid, see ``workspace``
 
-    Positions are found to 1e-9; where constraints of loops depend on each other, or several inputs or outputs are
-    singular at once, to 1e-8; lengths in units of the mechanism's size.  A ``MechanismWarning`` says where the motion
-    was not followed to its end, so that more may be beyond.
+    Positions are exact to 1e-9; where constraints of loops depend on each other, or several inputs or outputs are
+    singular at once, to 1e-8; lengths in units of the mechanism's size.  A ``MechanismWarning`` names ends where the
+    motion was not followed further, so that positions may be missing.
     """
     if len(over):
         return workspace(mech, over, bounds, q, inputs, outputs, hold, points, limits).curves
@@ -222,12 +222,12 @@ def _dependent_loops(path: MotionPath, manifold: Manifold) -> list[SingularPosit
 
 
 def _zero_beside(path: MotionPath, manifold: Manifold, k: int) -> tuple[float, np.ndarray]:
-    """The distance from the k-th configuration of a path, and the configuration, where constraints become dependent if
-    they do.
+    """The distance from the k-th configuration of a path, and the configuration, at which constraints become dependent,
+    if any.
 
-    At the distance x from it rounding moves the mechanism by 1e-16 / x, so that it cannot be approached to more than
-    1e-8.  It is interpolated from positions on both sides that are known to rounding: there the smallest singular value
-    is smooth if it changes its sign in the middle.
+    At the distance x from it rounding errors of positions are 1e-16 / x, so that it can be approached to 1e-8 only. It
+    is interpolated between positions on both sides that are exact to rounding; the smallest singular value there, with
+    its sign changed in the middle, is smooth.
     """
 
     def size(q: np.ndarray) -> float:

@@ -57,20 +57,20 @@ def transmission_angle(
     at: str | None = None,
     hold: Sequence[str] = (),
 ) -> Float64Array | float:
-    """(...): in radians, from 0 to pi / 2: 90 degrees less the angle between the force that moves the output link and
-    the direction in which that moves where the force acts.  Of a four-bar it is the angle between coupler and rocker,
-    or what that lacks of 180 degrees; of a slider-crank the angle between the rod and the normal of the slide.
+    """(...): in radians, from 0 to pi / 2: 90 degrees minus the angle between the force on the output link and the
+    velocity of its point of attack. Of a four-bar it is the acute angle between coupler and rocker; of a slider-crank
+    the angle between the rod and the normal of the slide.
 
     input, output   joints of one degree of freedom, or one coordinate of others (``joint[k]``, ``joint.x``); the output
-                    link is the one that the output joint moves
-    at              the joint or loop by which the output link is moved, where it has several that carry forces
-    hold            joints that stand still, if the output does not follow from the input otherwise
+                    link is the link that the output joint moves
+    at              the joint or loop with the force on the output link, if several transmit forces
+    hold            joints that stand still, if the input does not determine the output otherwise
 
-    Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does; nan
-    in singular positions, where branches of the motion meet.
-    Where no force moves it, as in Cardan joints and in spherical linkages whose joints are all at the centre, the same
-    is said of the moment and the rotation of the output link, less what the joint lets rotate: of a spherical four-bar
-    it is the angle between the planes of coupler and rocker.
+    Links have neither weight nor inertia. At 90 degrees all of the force moves the output; at 0 none of it does; nan in
+    singular positions, where branches of the motion meet. Where only a moment moves the output link, as in Cardan
+    joints and in spherical linkages whose joints are all at the centre, the angle is between the moment and the angular
+    velocity of the link, without the free directions of the joint: of a spherical four-bar it is the angle between the
+    planes of coupler and rocker.
     """
     driver, driven = (_joint_coordinate(mech, name) for name in (input, output))
     for name in names_of(hold):
@@ -136,11 +136,11 @@ def _joint_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
 def _rates(
     mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
 ) -> tuple[Float64Array, Float64Array, Float64Array, np.ndarray]:
-    """(...), (...), (..., nv): rates of both coordinates up to a common scale, zero within rounding, and the
-    velocities of that motion; (...): whether the motion is unique.
+    """(...), (...), (..., nv): rates of both coordinates up to a common scale, zero within rounding, and the velocities
+    of that motion; (...): whether the motion is unique.
 
-    There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
-    other.
+    Further degrees of freedom, such as a rod's own rotation between two balls, are allowed if both rates stay
+    proportional.
     """
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
@@ -236,7 +236,7 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
 
 
 def _projection_on_one(axes: Float64Array) -> Float64Array:
-    """(..., 3, 3): the projection on the direction of rows (..., k, 3); zero where they span several."""
+    """(..., 3, 3): the projection on the direction of rows (..., k, 3); zero if they span several."""
     svd = decompose(axes, TOGETHER)
     return np.where(np.asarray(svd.rank)[..., None, None] == 1, svd.pseudo_inverse @ axes, 0.0)
 

@@ -27,7 +27,7 @@ Signed = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class SingularCurve:
     """A curve in a workspace.
 
-    kind        "boundary": the two coordinates cannot go on; "limit": a joint is at its limit there; "input", "output",
+    kind        "boundary": an end of the two coordinates; "limit": a limit of a joint; "input", "output",
                 "constraint": singular positions as in ``SingularPosition``
     points      (n, 2): the two coordinates
     q           (n, nq): the configurations
@@ -102,16 +102,16 @@ def workspace(
 ) -> Workspace:
     """The region that two coordinates reach in the assembly mode of q, and its singular curves.
 
-    From q the mechanism is moved from one point of a grid to the next, without a jump to another assembly mode; what
-    cannot be reached that way is not part of the workspace.  Curves are exact to 1e-9 where they cross lines of the
-    grid, and are straight between.
+    The motion goes from each point of a grid to its neighbours, without a jump to another assembly mode; points that
+    this does not reach are not part of the workspace. Curves are exact to 1e-9 where they cross lines of the grid, and
+    are straight between.
 
-    coordinates      two names as ``range_of_motion`` takes them
-    bounds           ((low, high), (low, high)): the rectangle that is looked at; by default as far as
-                     ``range_of_motion`` finds each coordinate to go, or a turn where nothing stops it
-    q                (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
-    inputs, outputs  joints and coordinates whose singular positions are looked for, as many as degrees of freedom each
-    hold             joints and coordinates that stand still; as many as leave two degrees of freedom
+    coordinates      two names as for ``range_of_motion``
+    bounds           ((low, high), (low, high)): a rectangle of the coordinates; by default their ranges of motion, or a
+                     turn without end
+    q                (nq,): assembled; by default ``assemble`` from ``mech.initial``
+    inputs, outputs  joints and coordinates for singular positions, as many as degrees of freedom each
+    hold             joints and coordinates that stand still and leave two degrees of freedom
     points           of the grid, in both directions or in each
     limits           whether the limits of joints are ends too
     """

@@ -24,12 +24,12 @@ MOST_PLACES = 4  # that a line names
 
 @dataclass(frozen=True)
 class Note:
-    """An ignored part of a description.
+    """A part of a description that the reader ignores.
 
-    what         in the singular: "motor", "joint with damping"
+    what         the part in the singular: "motor", "joint with damping"
     where        the elements with their lines, or the joints
-    advice       the consequence, and what to do about it
-    constrains   whether the part would hold others together, so that they come apart without it
+    advice       the consequence, and a remedy
+    constrains   whether the part would hold other parts together, which come apart without it
     """
 
     what: str
@@ -67,24 +67,25 @@ def _plural(words: str) -> str:
 
 @dataclass(frozen=True)
 class Annotations:
-    """
-    notes          what of the file does not act
-    initial        coordinates of joints in the configuration that the file starts from, where it says so; the others
-                   are neutral, which nobody has chosen
+    """Knowledge about a mechanism beyond its dynamics.
+
+    notes          ignored parts of the file
+    initial        coordinates of joints in the configuration that the file starts from; joints that it leaves out are
+                   neutral, which nobody has chosen
     postures       (name, coordinates of joints), ...: the other joints are as in ``initial``
-    keyframes      (name, velocities of joints, inputs of actuators, activations of actuators), ...: what states of this
-                   name have besides the posture; zero where nothing is said
+    keyframes      (name, velocities of joints, inputs of actuators, activations of actuators), ...: the further numbers
+                   of states with the posture of this name; numbers left out are zero
     groups         (name, joints), ...
     fixed_joints   names of joints that do not move, which no body has
-    actuated       names of the joints that have motors; None where nothing is said of motors
-    independent    names of the joints whose coordinates are meant to be independent; None where nothing is said
-    timestep       s, that the file means simulations to take; None where it says nothing
-    integrator     that the file means simulations in MuJoCo to take; None of other formats
-    looks          what is to be seen of links
-    ground_mass    mass, centre of mass and inertia (13 numbers) of links that are fixed to the ground, which count
-                   where it is attached to something that moves
-    neighbours_touch   whether the file lets shapes of links touch that a joint connects
-    kept_apart     pairs of links or frames whose shapes the file does not let touch
+    actuated       names of the joints that have motors; None if unknown
+    independent    names of the joints whose coordinates are meant to be independent; None if unknown
+    timestep       s, of simulations of the file; None if unknown
+    integrator     of simulations of the file in MuJoCo; None for other formats
+    looks          visible shapes and meshes of links
+    ground_mass    mass, centre of mass and inertia (13 numbers) of links that are fixed to the ground; they count after
+                   the mechanism is attached to a moving link
+    neighbours_touch   whether shapes of links that a joint connects may touch
+    kept_apart     pairs of links or frames whose shapes must not touch
     """
 
     notes: tuple[Note, ...] = ()
@@ -108,9 +109,9 @@ class Annotations:
 
 
 def configuration(bodies: Sequence[Body], *parts: Coordinates) -> np.ndarray:
-    """(nq,), read-only: the neutral configuration, with the coordinates that the parts give one after the other.
+    """(nq,), read-only: the neutral configuration with the coordinates of ``parts``, later parts over earlier ones.
 
-    Joints that no longer move, and those that mimic others, have none.
+    Joints that no longer exist and mimic joints are skipped.
     """
     values_of = {joint: values for part in parts for joint, values in part}
     independent = (body for body in bodies if not body.mimic)

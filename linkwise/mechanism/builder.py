@@ -42,10 +42,10 @@ class _Joint:
 
 
 class Builder:
-    """Collects links, joints, loops and couplings in any order; ``build`` checks them as a whole.
+    """Collects links, joints, loops and couplings in any order; ``build`` checks them together.
 
-    The fixed world is the link named "ground". ``source`` (a file name, say) is put in front of every message, and
-    names the mechanism unless ``build`` does.
+    The fixed world is the link named "ground". ``source`` (such as a file name) begins every message, and is the name
+    of the mechanism unless ``build`` has one.
     """
 
     def __init__(self, source: str | None = None) -> None:
@@ -72,7 +72,7 @@ class Builder:
         if name == GROUND:
             raise MechanismError(f'{self._prefix}"{GROUND}" is the fixed world and always there; rename the link')
         label = f"{self._prefix}link {name!r}"
-        self._links[name] = RigidMass.given(label, mass, com, inertia)
+        self._links[name] = RigidMass.checked(label, mass, com, inertia)
         return self
 
     def joint(
@@ -278,10 +278,10 @@ class Builder:
     def drive(
         self, name: str, joint: str, position: Any = None, velocity: Any = None, acceleration: Any = None
     ) -> Builder:
-        """Let a joint follow a function of time: its coordinate ``position(t)``, or its ``velocity`` alone, a function
-        or a number.  Rates that are left out are found by differentiating (``lw.constraints.Drive``).
+        """Let a joint follow a function of time: its coordinate ``position(t)``, or only its ``velocity``, a function
+        or a number. Rates that are left out are derivatives of these (``lw.constraints.Drive``).
 
-        A joint of several coordinates is driven where it has one of its own: hang several joints on each other.
+        Only joints of one coordinate have drives: connect several instead of a joint with several coordinates.
         """
 
         def driven_joint() -> Coupling:
@@ -448,7 +448,7 @@ class Builder:
         return joint_above
 
     def _moving_joints_parents_first(self, joint_above: dict[str, _Joint]) -> list[_Joint]:
-        """Moving joints in the order of declaration, except that ancestors come before what they carry."""
+        """Moving joints in the order of declaration, but parents before children."""
         emitted: dict[str, _Joint] = {}
         for joint in self._joints.values():
             for ancestor in reversed(list(self._inwards(joint, joint_above, emitted))):
@@ -489,7 +489,7 @@ class Builder:
                     + checks.did_you_mean(link, frames)
                 )
             carrier = frames[link]
-            frames[name] = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), pose))
+            frames[name] = Frame(name, carrier.body, *composed(carrier.pose, pose))
         return frames
 
     def _bodies(

@@ -53,7 +53,7 @@ class MechanismError(ValueError):
 
 
 class MechanismWarning(UserWarning):
-    """Data that was kept as given although no real mechanism can have it, or a request not answered quite as given."""
+    """Accepted data that no real mechanism has, or a request that was fulfilled only in part."""
 
 
 class InertiaWarning(MechanismWarning):
@@ -139,7 +139,7 @@ def checked_name(label: str, name: Any) -> str:
 
 
 def checked_kind(label: str, kind: Any) -> Joint:
-    """``kind`` if it is a joint, rather than the class of one or something else."""
+    """``kind`` if it is a joint; classes of joints and other objects are an error."""
     if isinstance(kind, type):
         raise MechanismError(f"{label}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
     if isinstance(kind, Contact):
@@ -283,7 +283,7 @@ def checked_inertia(label: str, value: Any) -> np.ndarray:
 
 
 def require_finite_moments(label: str, mass: float, com: np.ndarray, inertia: np.ndarray) -> None:
-    """Raise where the moments of inertia about the origin are beyond floating-point numbers."""
+    """Raise if moments of inertia about the origin exceed floating-point numbers."""
     x, y, z = com.tolist()
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
     largest = 3.0 * (abs(xx) + abs(yy) + abs(zz) + abs(xy) + abs(xz) + abs(yz) + abs(mass) * (x * x + y * y + z * z))

@@ -33,9 +33,9 @@ class Cluster:
 def clusters(mech: Mechanism) -> tuple[Cluster, ...]:
     """The clusters of a mechanism, parents first.
 
-    A loop ties the links between its sides and the last link that carries both; a coupling those that its joints move
-    and those between them; a mimic joint those between it and the joint it mimics.  Ties that share a link are one
-    cluster.
+    A loop ties the links between its sides and the last link that carries both; a coupling ties the links that its
+    joints move and the links between them; a mimic joint the links between it and its leader. Ties that share a link
+    are one cluster.
     """
     owner = list(range(len(mech.bodies)))  # a forest of links: the cluster is the root's
 

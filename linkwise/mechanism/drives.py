@@ -25,12 +25,12 @@ class Instant(NamedTuple):
 class Drive:
     """A number that follows a function of time.
 
-    position       ``f(t)``; None where the rate alone is given, and no position is kept
+    position       ``f(t)``; None if only the rate is known, and then no position is kept
     velocity       its rate ``f'(t)``, a function or a constant
     acceleration   its second rate ``f''(t)``
 
-    Rates that are left out are found by differentiating what is given, exactly: such a function works with plain
-    arithmetic and NumPy's sin, cos and sqrt.  Give all three where it is made otherwise, a spline for instance.
+    Rates that are left out are found by exact differentiation of the given function, which must then use plain
+    arithmetic and NumPy's sin, cos and sqrt. Give all three for any other function, such as a spline.
     """
 
     position: Function | None = None

@@ -29,12 +29,12 @@ from linkwise.mechanism.welding import RigidMass, combined, composed, joint_pose
 
 
 def lock(mech: Mechanism, joints: Mapping[str, Any] | Iterable[str], named: Mapping[str, Any]) -> Mechanism:
-    """Lock joints at coordinates, or where they are initially if only named.  Each moved link is welded to its parent
-    and stays as a named frame.
+    """Lock joints at coordinates, or at ``mech.initial`` if only names are known. Each moved link is welded to its
+    parent and stays as a named frame.
 
-    Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts (but where
-    the mechanism is attached to another), and the armature of a locked joint, which rotates against it only, goes with
-    the joint.
+    Joints that mimic a locked joint are locked too. Mass that becomes part of the ground no longer counts (except after
+    the mechanism is attached to another); the armature of a locked joint is dropped, since it only resists rotation in
+    that joint.
     """
     values = _locked_coordinates(mech, joints, named)
     # Where each body of the old mechanism went: a body of the new one, and the pose in its link frame.
@@ -44,7 +44,7 @@ def lock(mech: Mechanism, joints: Mapping[str, Any] | Iterable[str], named: Mapp
     grounded = [RigidMass.from_numbers(mech.annotations.ground_mass)]
     for body in mech.bodies:
         carrier, pose = poses[body.parent] if body.parent >= 0 else (-1, (np.eye(3), np.zeros(3)))
-        pose = composed(pose, (body.rotation, body.position))
+        pose = composed(pose, body.pose)
         if body.joint in values:
             placement = carrier, composed(pose, _joint_pose(body, values[body.joint]))
             heavy = masses[carrier] if carrier >= 0 else grounded
@@ -59,7 +59,7 @@ def lock(mech: Mechanism, joints: Mapping[str, Any] | Iterable[str], named: Mapp
     for frame in mech.frames.values():
         if frame.body >= 0:
             carrier, pose = poses[frame.body]
-            frame = Frame(frame.name, carrier, *composed(pose, (frame.rotation, frame.position)))
+            frame = Frame(frame.name, carrier, *composed(pose, frame.pose))
         frames.append(frame)
     loops = tuple(_lock_constraint(mech, loop, values) for loop in mech.loops)
     return dataclasses.replace(
@@ -109,7 +109,7 @@ def _locked_coordinates(mech: Mechanism, joints: Any, named: Mapping[str, Any]) 
         names = [_independent_body(mech, name).joint for name in checks.names_of(joints)]
         joints = {name: mech.initial[mech.q_index(name)] for name in names}
     values: dict[str, list[float]] = {}
-    for name, value in _by_joint("coordinates", joints, named).items():
+    for name, value in _joint_values("coordinates", joints, named).items():
         body = _independent_body(mech, name)
         at = np.atleast_1d(np.asarray(value, dtype=object))  # a number stands for one coordinate
         values[name] = checks.checked_array(f"the coordinates of joint {name!r}", at, (body.kind.nq,)).tolist()
@@ -146,11 +146,11 @@ def _set_mass(body: Body, total: RigidMass) -> Body:
 
 
 def moved_by(mech: Mechanism, joint: str, kind: Joint) -> Mechanism:
-    """A joint replaced by one of another kind, from where it is initially; without springs, damping and limits."""
+    """A joint replaced by a joint of another kind at its initial pose; without springs, damping and limits."""
     index = mech.body_index(joint)
     body = mech.bodies[index]
     at = _joint_pose(body, mech.initial[mech.q_index(joint)].tolist())
-    rotation, position = composed((body.rotation, body.position), at)
+    rotation, position = composed(body.pose, at)
     without_forces: dict[str, Any] = {
         "armature": 0.0,
         "damping": 0.0,
@@ -178,7 +178,7 @@ def _without(joint: str, values: Coordinates) -> Coordinates:
     return tuple(item for item in values if item[0] != joint)
 
 
-def _by_joint(label: str, values: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+def _joint_values(label: str, values: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     """Values by joint name, from a dictionary and from keywords."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{label} of joints: give {{joint name: value}} or joint=value, got {values!r}")
@@ -203,7 +203,7 @@ def set_joint_numbers(
     """
     if isinstance(values, Real) and quantity != "limits":
         values = {body.joint: values for body in mech.bodies if not body.kind.is_free}
-    numbers, bodies = _by_joint(quantity, values, named), list(mech.bodies)
+    numbers, bodies = _joint_values(quantity, values, named), list(mech.bodies)
     for name in rest:
         if name not in numbers:
             raise MechanismError(f"rest names joint {name!r}, which is given no stiffness")
@@ -248,14 +248,14 @@ def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> M
     """A rigid body fixed to a link or welded frame; ``com`` and ``inertia`` (about com) are in that frame."""
     frame = mech.frame(link)
     label = f"the payload of {link!r}"
-    part = RigidMass.given(label, mass, com, inertia)
+    part = RigidMass.checked(label, mass, com, inertia)
     for defect in checks.inertia_defects(part.mass, part.inertia, com=part.com.tolist()):
         raise MechanismError(f"{label}: {defect}")
     if frame.body < 0:
         raise MechanismError(f"{link!r} of mechanism {mech.name!r} is fixed to the ground: a payload changes nothing")
     bodies = list(mech.bodies)
     body = bodies[frame.body]
-    carried = RigidMass(body.mass, body.com, body.inertia), part.seen_from(frame.rotation, frame.position)
+    carried = RigidMass(body.mass, body.com, body.inertia), part.seen_from(*frame.pose)
     bodies[frame.body] = _set_mass(body, combined(carried))
     return variant(mech, [("inertial", frame.body)], bodies=tuple(bodies))
 
@@ -266,7 +266,7 @@ def add_frame(mech: Mechanism, name: str, link: str, pose: Any) -> Mechanism:
         raise MechanismError(f"mechanism {mech.name!r} has a link or frame {name!r} already; names must be unique")
     carrier = mech.frame(link)
     inner = checked_pose(f"the pose of frame {name!r}", pose)
-    frame = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), inner), carrier.link)
+    frame = Frame(name, carrier.body, *composed(carrier.pose, inner), carrier.link)
     return variant(mech, (), frames=MappingProxyType({**mech.frames, name: frame}))
 
 
@@ -314,7 +314,7 @@ def attached(mech: Mechanism, other: Mechanism, frame: str, pose: Any, prefix: s
     """``mech`` with ``other`` on one of its frames."""
     _require(other, prefix)
     carrier = mech.frame(frame)
-    at = composed((carrier.rotation, carrier.position), checked_pose(f"the pose of {other.name!r}", pose))
+    at = composed(carrier.pose, checked_pose(f"the pose of {other.name!r}", pose))
     mount = unused_name(prefix + MOUNT, {*mech.frames, *(prefix + name for name in other.frames)})
     names = _Names(prefix, mount)
     other = other if carrier.body < 0 else _drop_floors(other)
@@ -324,7 +324,7 @@ def attached(mech: Mechanism, other: Mechanism, frame: str, pose: Any, prefix: s
     def placed(frame: Frame) -> Frame:
         if frame.body >= 0:
             return Frame(names(frame.name), frame.body + count, frame.rotation, frame.position)
-        return Frame(names.link(frame.name), carrier.body, *composed(at, (frame.rotation, frame.position)))
+        return Frame(names.link(frame.name), carrier.body, *composed(at, frame.pose))
 
     frames = [*mech.frames.values(), *map(placed, other.frames.values())]
     fixed = [RigidMass.from_numbers(other.annotations.ground_mass).seen_from(*at)]
@@ -398,8 +398,8 @@ def _loaded(bodies: tuple[Body, ...], index: int, fixed: list[RigidMass]) -> tup
     return (*bodies[:index], body if total.is_nothing else loaded, *bodies[index + 1 :])
 
 
-def _body(body: Body, names: _Names, count: int, carrier: int, at: tuple[np.ndarray, np.ndarray]) -> Body:
-    parent, pose = body.parent + count, (body.rotation, body.position)
+def _body(body: Body, names: _Names, count: int, carrier: int, at: Pose) -> Body:
+    parent, pose = body.parent + count, body.pose
     if body.parent < 0:
         parent, pose = carrier, composed(at, pose)
     return dataclasses.replace(

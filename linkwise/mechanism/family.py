@@ -54,10 +54,10 @@ class Family:
     """Data shared by the mechanisms of one family, which differ only in numbers. It holds no reference to its members
     and is freed with the last.
 
-    frames    those of the first: code that looks at others is no code for all
-    changed   the numbers in which those that asked for code differ from the first
-    code      what was compiled for them, by request
-    alike     whether all run the code that they share, the first too, which otherwise runs its own
+    frames    frames of the first member: code that uses other frames is not shared
+    changed   the numbers in which members that asked for code differ from the first
+    code      compiled code by request
+    alike     whether the first member, too, runs the shared code; otherwise it runs its own
     """
 
     def __init__(self, frames: Mapping[str, Frame], alike: bool = False) -> None:
@@ -158,11 +158,11 @@ def with_numbers(part: Part, **numbers: Any) -> Part:
 
 
 class Numbers:
-    """The numbers in which variants differ as one vector, and where each lies in it.
+    """The numbers in which variants differ as one vector, and the place of each number.
 
-    changed    which they are
+    changed    names of the numbers
     places     ((kind, body), index into the vector), kinds as in ``recursions.tree``
-    divisors   how many of them something may be divided by
+    divisors   how many numbers may be divisors
     """
 
     def __init__(self, mech: Mechanism, changed: frozenset[Change]):

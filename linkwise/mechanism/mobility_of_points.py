@@ -1,8 +1,8 @@
-"""Mobility of points: the largest acceleration that a unit force at a point of a link gives that point.
+"""Mobility of points: the largest acceleration of a point of a link under a unit force at that point.
 
-Default numbers of contacts depend on it, before anything is compiled.  The inverse operational-space inertia of every
-link is computed in one sweep to the base and one to the tips, in O(N).  Loops and mimic joints are left out: with them
-points are pushed less easily.
+Default numbers of contacts depend on it, before anything is compiled. The inverse operational-space inertia of every
+link is computed in one sweep to the base and one to the tips, in O(N). Loops and mimic joints are left out; they would
+reduce the mobility.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class PointMobility:
             mobilities.append(mobility)
         return mobilities
 
-    def of(self, body: int, points: np.ndarray) -> float:
+    def mobility(self, body: int, points: np.ndarray) -> float:
         """Largest acceleration of any of the points (n, 3), given in the link's frame, under a unit force at that
         point; zero for the ground.
         """
@@ -94,7 +94,9 @@ def _shift(arm: np.ndarray) -> np.ndarray:
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """The pseudo-inverse of a symmetric matrix, scaled to a diagonal of ones: where nothing resists, nothing moves."""
+    """The pseudo-inverse of a symmetric matrix, scaled to a diagonal of ones: directions without inertia are left
+    out.
+    """
     scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
     scale = np.where(scale > 0.0, scale, 1.0)
     return np.linalg.pinv(matrix / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)

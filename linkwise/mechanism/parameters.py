@@ -54,12 +54,12 @@ class ParametersView(View):
 
     @kept
     def friction(self) -> NDArray[np.float64]:
-        """(nv,) dry friction of the joints, as the file gives it (``frictionloss`` of MJCF)."""
+        """(nv,) dry friction of the joints (``frictionloss`` of MJCF)."""
         return _coordinate_values(self._mech, "friction")
 
     @kept
     def stiffness(self) -> NDArray[np.float64]:
-        """(nv,) stiffness of springs in the joints, as the file gives it."""
+        """(nv,) stiffness of springs in the joints."""
         return _coordinate_values(self._mech, "stiffness")
 
     @kept
@@ -88,9 +88,9 @@ class ParametersView(View):
     def with_inertial(self, parameters: Any, strict: bool = True) -> Mechanism:
         """A copy with these numbers, (10 n_links,) in the order of ``lw.estimation.inertial_parameters``.
 
-        With ``strict``, numbers that no rigid body has are an error; without it they are kept and reported as warnings.
-        Numbers identified from torques often are such, as torques see some combinations only:
-        ``lw.estimation.physical_parameters`` gives the nearest that are not.
+        With ``strict``, numbers that no rigid body has are an error; without it they are kept, with a warning. Such
+        numbers often result from identification by torques, which depend on some combinations only:
+        ``lw.estimation.physical_parameters`` computes the nearest numbers of rigid bodies.
         """
         from linkwise.mechanism.inertial_parameters import with_inertial_parameters
 
@@ -104,9 +104,9 @@ class ParametersView(View):
         return set_joint_numbers(self._mech, "armature", armature, named)
 
     def with_damping(self, damping: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
-        """A copy with this viscous damping in the joints, given as for ``with_armature``.
+        """A copy with this viscous damping in the joints, in the forms of ``with_armature``.
 
-        Like the damping of a file it acts in ``lw.simulate``, ``lw.rollout`` and whatever else takes all forces; the
+        Like the damping of a file it acts in ``lw.simulate``, ``lw.rollout`` and other functions under all forces; the
         functions of plain dynamics leave it out.
         """
         from linkwise.mechanism.edit import set_joint_numbers
@@ -114,17 +114,18 @@ class ParametersView(View):
         return set_joint_numbers(self._mech, "damping", damping, named)
 
     def with_springs(self, stiffness: Mapping[str, Any], /, rest: Mapping[str, Any] = NO_JOINTS) -> Mechanism:
-        """A copy with springs of this stiffness in the joints, given as for ``with_armature``.
+        """A copy with springs of this stiffness in the joints, in the forms of ``with_armature``.
 
-        rest   coordinates at which they are at rest; joints it leaves out keep theirs, at first zero
+        rest   coordinates of the springs at rest; joints that are left out keep theirs, which are zero without a spring
         """
         from linkwise.mechanism.edit import set_joint_numbers
 
         return set_joint_numbers(self._mech, "stiffness", stiffness, rest=rest)
 
     def with_shared_code(self) -> Mechanism:
-        """A copy whose variants (``with_payload``, ``with_gravity``, ...) all run the same code, the first too: results
-        of one are the same to the last bit, whichever others were computed before it."""
+        """A copy that shares its code with all its variants (``with_payload``, ``with_gravity``, ...): the results of
+        one do not depend on the others computed before, to the last bit.
+        """
         return family.alike(self._mech)
 
 

@@ -1,8 +1,8 @@
 """Relations of coordinates as text, for files: ``q["lift"] - 0.01*(1.0 - cos(q["cam"]))``.
 
-A relation is a function of {joint name: coordinate}.  Run on coordinates that write down what is done with them, it
-becomes lines of text, each of which names a part that is used several times, the last one the value; read again, these
-lines are a function that does the same.
+A relation is a function of {joint name: coordinate}. Called with coordinates that record their operations, it yields
+lines of text: each line but the last names a part that is used several times, the last line is the value. The reader
+makes an equal function of these lines.
 """
 
 from __future__ import annotations

@@ -300,8 +300,8 @@ class _Motions:
             name = body.mimic.joint if body.mimic and together else body.joint
             if name in columns:
                 ratio = body.mimic.ratio if body.mimic and together else 1.0
-                leader = mech.bodies[mech.body_index(name)].kind
-                units = [self._length if measure.of == LENGTH else 1.0 for measure in leader.measures("v")]
+                measures = mech.bodies[mech.body_index(name)].kind.measures("v")
+                units = [self._length if measure.of == LENGTH else 1.0 for measure in measures]
                 motion[:, columns[name]] += ratio * along * units
                 turned = [k for k, inertia in enumerate(body.armature) if inertia and ratio]
                 rows.append(np.eye(width)[columns[name]][turned])
@@ -339,7 +339,7 @@ def _own_rows(body: Body) -> np.ndarray:
 
 
 def _own_length(body: Body) -> float:
-    """How far the mass of a link is from its origin; 0 where it has none."""
+    """Distance of the mass of a link from its origin; 0 without mass."""
     if not body.mass:
         return 0.0
     return _length(body.com) + float(np.sqrt(abs(np.trace(body.inertia) / body.mass)))

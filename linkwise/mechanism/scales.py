@@ -94,7 +94,7 @@ def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:
 
 
 def closure_lengths(kind: LoopKind) -> list[bool]:
-    """For each constraint of a loop, whether it is a length: its error scales with the position, or it is on
+    """For each constraint of a loop, whether it is a length, so that its error scales with positions, or is on
     velocities.
     """
     still = Matrix3.from_rows(np.eye(3).tolist())

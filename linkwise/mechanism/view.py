@@ -18,7 +18,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, repr=False)
 class View:
     """One view of a mechanism. It is made on access and holds only the mechanism, which stores its computed values
-    (``kept``), so that there is no reference cycle.
+    (``kept``), without a reference cycle.
     """
 
     _mech: Mechanism

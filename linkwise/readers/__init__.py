@@ -37,11 +37,10 @@ def _import_readers() -> None:
 
 
 def register_reader(root_element: str, format_name: str) -> Callable[[AnyReader], AnyReader]:
-    """Decorates a function that reads XML documents with this root element: ``linkwise.load`` then does.
+    """Register the decorated function as the reader of XML documents with this root element, for ``linkwise.load``.
 
-    The function is called as ``read(root, floating_base, gravity, name, folder, mimic)``; ``Reader`` and ``Element`` in
-    linkwise.readers.protocol say what these are.  A root element that has a reader, <robot> and <mujoco> among them, is
-    refused.
+    The function is called as ``read(root, floating_base, gravity, name, folder, mimic)`` with types of
+    ``linkwise.readers.protocol``. A root element that has a reader already, such as <robot> or <mujoco>, is an error.
     """
     _import_readers()  # those of the package come first, so that none is taken over
     return protocol.register_reader(root_element, format_name)
@@ -56,24 +55,24 @@ def load(
     mimic: bool = True,
 ) -> Mechanism:
     """Read a mechanism from a URDF (URDF+ too), MJCF or SDF file, or from text that starts with '<'. The root element
-    tells the format; a model of MuJoCo's, an ``mujoco.MjModel`` or ``mujoco.MjSpec``, is read too.  MJCF needs MuJoCo:
-    ``pip install 'linkwise[mujoco]'``.  Macros in ".xacro" files are expanded by xacro;
+    determines the format. Models of MuJoCo, ``mujoco.MjModel`` and ``mujoco.MjSpec``, are read too. MJCF needs MuJoCo:
+    ``pip install 'linkwise[mujoco]'``. Macros in ".xacro" files are expanded by xacro;
     "robot_descriptions:panda_description" is a robot of the package robot_descriptions.
 
-    What of the file does not act (contact, actuators, damping, ...) is reported by one ``lw.files.OmissionWarning``
-    with counts, by a ``lw.files.MissingConstraintWarning`` where parts that are held together come apart;
-    ``mech.notes`` has the details.  Where loop constraints are redundant only to the rounding of the file, a
-    ``lw.MechanismWarning`` names them (``constraints.redundancy``).
+    One ``lw.files.OmissionWarning`` counts the parts of the file that do not act (contact, actuators, damping, ...); it
+    is a ``lw.files.MissingConstraintWarning`` if parts come apart that the file holds together; ``mech.notes`` has the
+    details. A ``lw.MechanismWarning`` names loop constraints that are redundant only to the rounding of the file
+    (``constraints.redundancy``).
 
-    floating_base   let the root link move freely, by a joint named "floating_base", instead of welding it to the
-                    ground; or by another joint, ``lw.Planar()`` for what drives on a floor, from where it stands in
-                    the file and along the axes that it has there
-    gravity         (3,) in the ground frame; by default what the file says (MJCF), or (0, 0, -9.81)
+    floating_base   connect the root link to the ground by a free joint named "floating_base" instead of welding it; or
+                    by another joint, such as ``lw.Planar()`` for a robot on a floor, with origin and axes at the root
+                    link's pose in the file
+    gravity         (3,) in the ground frame; by default that of the file (MJCF), or (0, 0, -9.81)
     name            of the mechanism; by default the one in the file
-    loops           joints that close loops, and couplings of joints, which plain URDF cannot write: the path of a TOML
-                    file, its text, or a list of dicts; or that of a YAML file of Gepetto's extended URDF or of
-                    solidworks_urdf_exporter2 (``linkwise.readers.loops`` describes both); by default the file beside a
-                    URDF file that ``mech.save`` wrote with it
+    loops           loops and couplings of joints, which plain URDF cannot express: the path of a TOML file, its text,
+                    or a list of dicts; or the path of a YAML file of Gepetto's extended URDF or of
+                    solidworks_urdf_exporter2 (``linkwise.readers.loops`` describes both); by default the companion file
+                    that ``mech.save`` wrote beside a URDF file
     mimic           whether joints that mimic others or are coupled with others (URDF+ ``<coupling>``, MJCF
                     ``<equality>`` of joints and tendons) do; with False they are free
     """

@@ -46,7 +46,8 @@ _INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 def load_dh(path: str | os.PathLike[str], convention: str | None = None, trust_units: bool = False) -> Mechanism:
     """A serial arm from a DH table in a TOML or CSV file.
 
-    convention    instead of the one in the file; if neither says, b and r tell "saha1999", otherwise it is "standard"
+    convention    instead of the convention of the file; if both are left out, "saha1999" for tables with b or r,
+                  otherwise "standard"
     trust_units   accept angles and lengths that look like degrees and millimetres
     """
     file = Path(path)
@@ -152,7 +153,7 @@ def _convert_degrees(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_units(number: int, row: Mapping[str, Any]) -> None:
-    """Raise for numbers that are plausible only in other units; ``from_dh`` refuses what is no number."""
+    """Raise for numbers that are plausible only in other units; ``from_dh`` checks that they are numbers."""
     sliding = row.get("kind") == "prismatic"
     angles = ("alpha", "theta") if sliding else _ANGLES
     lengths = (*_LENGTHS, "offset") if sliding else _LENGTHS
@@ -176,7 +177,7 @@ def _check_units(number: int, row: Mapping[str, Any]) -> None:
 
 
 def _size(value: Any) -> float:
-    """The largest magnitude of a number or of numbers; 0 for anything else and for what is not finite."""
+    """The largest magnitude of a number or of numbers; 0 for anything else and for infinite numbers."""
     try:
         numbers = np.abs(np.asarray(value, dtype=float))
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Drake's extensions of URDF and SDF: ball constraints close loops, and joints that the formats have no words for.
+"""Drake's extensions of URDF and SDF: ball constraints, which close loops, and further types of joints.
 
     <drake:joint name="hook" type="universal"> ...          also ball, planar and, in URDF, screw
     <drake:ball_constraint>                                 two points that coincide; in SDF the words are contents
@@ -6,8 +6,7 @@
       <drake:ball_constraint_body_B name="rocker"/>   <drake:ball_constraint_p_BQ value="0.3 0 0"/>
     </drake:ball_constraint>
 
-Of the others, tendon constraints, bushings and springs are noted: they do not act.  Drake's files have no words for its
-weld constraints.
+Tendon constraints, bushings and springs do not act and are noted. Drake's weld constraints cannot be written in files.
 """
 
 from __future__ import annotations

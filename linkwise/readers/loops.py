@@ -99,7 +99,7 @@ def companion_of(root: Element, folder: Path | None) -> Path | None:
 
 
 def _tables(loops: Source) -> tuple[list[Any], str]:
-    """The tables of all loops, and what messages call their source."""
+    """The tables of all loops, and the name of their source in messages."""
     if isinstance(loops, str) and "\n" in loops:
         return _parsed(loops, "loops"), "loops"
     if isinstance(loops, (str, os.PathLike)):
@@ -381,7 +381,7 @@ def _pair(mech: Mechanism, children: Mapping[str, str], pair: Any, word: Any) ->
 
 
 def _hinge(mech: Mechanism, label: str, name: str, hinge: Mapping[str, Any]) -> Loop:
-    """A hinge between two links at a point and about an axis in the frame of the root, where no joint has moved."""
+    """A hinge between two links; its point and axis are in the frame of the root at joint coordinates zero."""
     from linkwise.dynamics.trees import frame_pose, neutral
 
     point, axis = (checked_array(f"{key} of {label}", hinge[key], (3,)) for key in ("point", "axis"))

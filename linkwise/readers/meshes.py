@@ -25,14 +25,14 @@ MOST_ELEMENTS = MAX_BYTES // 4  # vertices, faces or numbers that a header may a
 
 
 class MissingMeshLibrary(ImportError, MechanismError):
-    """trimesh, or what it needs for a format, is not installed."""
+    """trimesh, or a package it needs for a format, is not installed."""
 
 
 def load_mesh(path: str | os.PathLike[str]) -> tuple[Surface, ...]:
     """The triangles of a mesh file, .stl, .obj, .ply, .dae, .gltf, .glb or .msh, as surfaces of one colour each.
 
-    Lengths are metres where the file says its unit (COLLADA, glTF), and as they are written otherwise; the vertical
-    axis that COLLADA files name is not looked at, as in ROS.  Needs trimesh: ``pip install 'linkwise[meshes]'``.
+    Lengths are metres if the file names its unit (COLLADA, glTF), and unchanged otherwise; the vertical axis of COLLADA
+    files is ignored, as in ROS. Needs trimesh: ``pip install 'linkwise[meshes]'``.
     """
     file = Path(path)
     suffix = file.suffix.lower()

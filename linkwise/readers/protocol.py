@@ -285,9 +285,9 @@ def omit(element: Element, feature: str, advice: str, constrains: bool = False, 
 def warn_of_slips(
     element: Element, attributes: Mapping[str, tuple[str, ...]], children: Mapping[str, tuple[str, ...]]
 ) -> None:
-    """Warn of what looks like a misspelt attribute or child, and of a second child where only the first counts.
+    """Warn of attributes and children that look misspelt, and of a second child where only the first counts.
 
-    The tables tell what elements may have; what no table knows belongs to other programs, and is not looked at.
+    The tables list names that elements may have. Elements without a table belong to other programs and are not checked.
     """
 
     def report(noun: str, word: str, known: tuple[str, ...], present: list[str]) -> None:

@@ -1,10 +1,10 @@
 """SDF, the format of Gazebo: one model with its links, joints and loops.
 
-A link that is the child of several joints is held by the first of them; the others close loops.  Poses may be relative
-to any link, joint or frame (``relative_to``), axes expressed in any of them.  A model moves freely unless a joint holds
-it to the world, or it is ``<static>``.  Links without ``<inertial>`` have 1 kg and unit moments, as the format says.
-What links look like is read, and simple collision geometry as shapes, which touch nothing before ``mech.with_ground``;
-sensors and plugins are not, which is noted.
+The first joint with a link as its child holds the link in the tree; further joints with this child close loops. Poses
+may be relative to any link, joint or frame (``relative_to``), axes expressed in any of them. A model moves freely
+unless a joint holds it to the world, or it is ``<static>``. Links without ``<inertial>`` have 1 kg and unit moments, as
+the format prescribes. Visible geometry is read as looks, simple collision geometry as shapes, which touch nothing
+before ``mech.with_ground``; sensors and plugins are only noted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.mechanism.looks import MESH, Look, placed, scaled
 from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.poses import quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy
-from linkwise.mechanism.welding import composed
+from linkwise.mechanism.welding import ORIGIN, composed, relative_pose
 from linkwise.readers import drake
 from linkwise.readers.protocol import (
     FLOATING_BASE,
@@ -38,7 +38,6 @@ from linkwise.readers.protocol import (
 )
 
 WORLD, MODEL = "world", "__model__"
-HERE: Pose = (np.eye(3), np.zeros(3))
 AXES = ("axis", "axis2")
 ENDS = {"joint": ("parent", "child"), drake.JOINT: ("drake:parent", "drake:child")}
 TOUCHING = ("sphere", "box", "cylinder", "capsule", "ellipsoid")  # collision geometry that is read
@@ -56,7 +55,11 @@ def from_xml(
     links = {link.text("name"): link for link in model.all("link")}
     drake.note_omissions(model)
     joints = [element for element in model.children if element.tag == "joint" or drake.is_joint(element)]
-    _note(model, links.values())
+    for link in links.values():
+        for sensor in link.all("sensor"):
+            omit(sensor, "sensor", "not read")
+    for plugin in model.all("plugin"):
+        omit(plugin, "plugin", "what a plugin does is not in the file")
     builder = Builder(source=root.source)
     assembly = _Assembly(builder, frames, links, mimic)
     for link in links:
@@ -109,13 +112,13 @@ def _mass(link: Element) -> tuple[float, Any, Any]:
     """Mass, pose of the centre of mass, and moments along its axes."""
     inertial = link.first("inertial")
     if inertial is None:
-        return 1.0, HERE, (1.0, 1.0, 1.0)
+        return 1.0, ORIGIN, (1.0, 1.0, 1.0)
     moments = inertial.first("inertia")
     defaults = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
     xx, xy, xz, yy, yz, zz = (_number(moments, key, defaults.get(key, 0.0)) for key in _MOMENTS)
     pose = inertial.first("pose")
     matrix = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return _number(inertial, "mass", 1.0), HERE if pose is None else _written(pose), matrix
+    return _number(inertial, "mass", 1.0), ORIGIN if pose is None else _written(pose), matrix
 
 
 def _written(pose: Element) -> Pose:
@@ -133,7 +136,7 @@ class Frames:
 
     def __init__(self, model: Element) -> None:
         pose = model.first("pose")
-        self._model = HERE if pose is None else _written(pose)
+        self._model = ORIGIN if pose is None else _written(pose)
         parts = (element for tag in ("link", "joint", drake.JOINT, "frame") for element in model.all(tag))
         self._elements = {element.text("name"): element for element in parts}
         self._poses: dict[str, Pose] = {}
@@ -145,7 +148,7 @@ class Frames:
     def model_pose(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
         """Pose of a frame in the model's frame."""
         if name == MODEL:
-            return HERE
+            return ORIGIN
         if name == WORLD:
             rotation, position = self._model
             return rotation.T, -rotation.T @ position
@@ -159,7 +162,7 @@ class Frames:
         return self._poses[name]
 
     def _base_frame(self, element: Element) -> str:
-        """The frame in which the pose of an element is given."""
+        """The frame of the pose of an element."""
         pose = element.first("pose")
         said = pose.attributes.get("relative_to", "") if pose is not None else ""
         if not said and element.tag in ENDS:
@@ -177,12 +180,7 @@ class Frames:
 
 def _element_pose(element: Element) -> Pose:
     pose = element.first("pose")
-    return HERE if pose is None else _written(pose)
-
-
-def seen_from(frame: Pose, pose: Pose) -> Pose:
-    """A pose, given in the same frame as ``frame``, seen from that one."""
-    return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
+    return ORIGIN if pose is None else _written(pose)
 
 
 class _Assembly:
@@ -218,17 +216,17 @@ class _Assembly:
         """Add a joint of the tree; it moves a link whose frame is that of the joint."""
         name, parent, child = joint.text("name"), self._end(joint, "parent"), self._end(joint, "child")
         joint_pose = self._frames.pose(name)
-        at = HERE if parent == GROUND else self._frames.pose(parent)
+        at = ORIGIN if parent == GROUND else self._frames.pose(parent)
         kind = self._kind(joint)
-        seen = seen_from(joint_pose, self._frames.pose(child))
+        seen = relative_pose(joint_pose, self._frames.pose(child))
         same = np.allclose(seen[0], np.eye(3), rtol=0, atol=1e-12) and np.abs(seen[1]).max() < 1e-12
         if same or kind.nv == 0:
-            pose = seen_from(at, self._frames.pose(child) if kind.nv == 0 else joint_pose)
+            pose = relative_pose(at, self._frames.pose(child) if kind.nv == 0 else joint_pose)
             self._builder.joint(name, kind, parent, child, pose, **self._numbers(joint, kind))
             return
         mover = f"{child}/{name}"
         self._builder.link(mover)
-        self._builder.joint(name, kind, parent, mover, seen_from(at, joint_pose), **self._numbers(joint, kind))
+        self._builder.joint(name, kind, parent, mover, relative_pose(at, joint_pose), **self._numbers(joint, kind))
         self._builder.joint(f"{child}_fixed", Fixed(), mover, child, seen)
 
     def close(self, joint: Element) -> None:
@@ -237,7 +235,9 @@ class _Assembly:
             self._frames.pose(joint.text("name")),
             (self._end(joint, tag) for tag in ("parent", "child")),
         )
-        first, second = (seen_from(HERE if end == GROUND else self._frames.pose(end), joint_pose) for end in (a, b))
+        first, second = (
+            relative_pose(ORIGIN if end == GROUND else self._frames.pose(end), joint_pose) for end in (a, b)
+        )
         self._builder.loop(joint.text("name"), self._kind(joint), a, first, b, second)
 
     def close_balls(self, model: Element) -> None:
@@ -357,7 +357,7 @@ def _geometry(geometry: Element, folder: Path | None) -> dict[str, Any]:
 
 
 def _shapes(link: Element, taken: set[str]) -> Iterator[Shape]:
-    """Simple collision geometry of a link; what has none that can touch is noted."""
+    """Simple collision geometry of a link; other geometry is noted."""
     touches = False
     for collision in link.all("collision"):
         geometry = collision.first("geometry")
@@ -381,11 +381,3 @@ def _friction(collision: Element) -> float:
     frictions = (friction for surface in collision.all("surface") for friction in surface.all("friction"))
     said = [mu for way in frictions for engine in way.all("ode") for mu in engine.all("mu")]
     return said[0].content_numbers(1)[0] if said else 1.0
-
-
-def _note(model: Element, links: Any) -> None:
-    for link in links:
-        for sensor in link.all("sensor"):
-            omit(sensor, "sensor", "not read")
-    for plugin in model.all("plugin"):
-        omit(plugin, "plugin", "what a plugin does is not in the file")

@@ -68,8 +68,9 @@ class Motion:
         save_motion(self, path, count)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
-        """Curves of coordinates, velocities and, of trees, the joint forces that it takes; written to ``path`` if that
-        is given.  Options as of ``lw.viewer.plot_trajectory``."""
+        """Curves of coordinates, velocities and, for trees, required joint forces; saved to ``path`` if there is one.
+        Options as of ``lw.viewer.plot_trajectory``.
+        """
         t, q, v, _ = self.sample(LOOKED_AT)
         forces = {} if self.mechanism.loops else {"tau": self.torques(t)}
         shown = SimpleNamespace(mechanism=self.mechanism, t=t, q=q, v=v, **forces)
@@ -85,7 +86,7 @@ class Motion:
         return animate(self.mechanism, q, t, os.fspath(path), **options)
 
     def show(self, **options: Any) -> Any:
-        """A page in which it is played, for a notebook or ``.save("motion.html")``; options: ``lw.viewer.page``."""
+        """An animated page, for a notebook or ``.save("motion.html")``; options: ``lw.viewer.page``."""
         from ..viewer import page
 
         t, q, *_ = self.sample(LOOKED_AT)
@@ -108,8 +109,8 @@ class Motion:
 def along(path: Path, duration: float | None = None, law: Any = None) -> Motion:
     """A motion along a path: its parameter is the time, or is stretched to a ``duration``.
 
-    law   None for a parameter that grows evenly; or "cycloid", "quintic", "trapezoid" or a function
-          ``law(t, duration)`` that gives s, ds/dt and d2s/dt2, of which s is the part of the path that is done
+    law   None for a parameter at constant rate; or "cycloid", "quintic", "trapezoid" or a function ``law(t, duration)``
+          that returns s, ds/dt and d2s/dt2, with s from 0 to 1 along the path
     """
     length = path.end - path.start
     total = length if duration is None else float(duration)
@@ -126,7 +127,7 @@ def sampled(
     """A motion through samples, recorded or planned elsewhere, that starts at their first time.
 
     t         (n,): growing
-    q, v, a   (n, nq), (n, nv), (n, nv): between samples of the fifth degree, through all that are given.  Without v a
+    q, v, a   (n, nq), (n, nv), (n, nv): pieces between samples are of fifth degree, through all of these.  Without v a
               cubic spline, at rest at both ends; without a its accelerations are those of cubic pieces
     """
     times = real_numbers("t", t)

@@ -43,8 +43,8 @@ HERMITE = np.linalg.inv(
 class Path:
     """A curve of configurations over the parameter s, twice differentiable.
 
-    knots          (n + 1,): where pieces begin and end, growing
-    q              (n, nq): configurations where pieces begin
+    knots          (n + 1,): parameters at the ends of the pieces, growing
+    q              (n, nq): configurations at the beginning of the pieces
     coefficients   (n, 5, nv): x(s) = sum over k of coefficients[k - 1] (s - knot)^k, k from 1 to 5
     """
 
@@ -103,16 +103,15 @@ def spline(
     accelerations: Any = None,
 ) -> Path:
     """A twice differentiable path through configurations (n, nq), for any joints. A waypoint may be {joint:
-    coordinates}; other joints keep the previous waypoint, first ``mech.initial``.
+    coordinates}; other joints keep the previous waypoint, initially ``mech.initial``.
 
-    at              (n,): the parameter (or time) of each, growing; by default the distances between them, the whole
-                    path from 0 to 1
+    at              (n,): the parameter (or time) of each, growing; by default proportional to distances, from 0 to 1
     velocities      (2, nv): derivatives at both ends; or (n, nv): at every waypoint.  By default zero at the ends if
-                    ``at`` are times; else such that the curvature there is zero (the natural spline)
+                    ``at`` are times; else of zero curvature at the ends (the natural spline)
     accelerations   (n, nv): second derivatives at every waypoint, together with all velocities
 
-    By default it is the cubic spline of ordinary coordinates.  For rotations the same equations are solved for tangent
-    vectors; pieces are then of fifth degree, and meet in the same way.
+    By default it is the cubic spline of ordinary coordinates. For rotations the same equations are solved for tangent
+    vectors; pieces are then of fifth degree, with equal derivatives at waypoints.
     """
     require_mechanism(mech)
     q = _configurations(mech, "waypoints", _all_by_joint(mech, waypoints), 2)
@@ -214,7 +213,7 @@ def _pieces(
 
 
 def _configuration_of(mech: Mechanism, name: str, value: Any, before: np.ndarray) -> Any:
-    """A configuration of which some joints are given, the others as ``before``; None is the initial one."""
+    """A configuration by joint, with joints that are left out as in ``before``; None is the initial one."""
     if value is None:
         return mech.initial
     return configuration_by_joint(mech, name, value, before) if isinstance(value, Mapping) else value

@@ -79,8 +79,8 @@ def _parts(body: Body, report: Report) -> list[Body]:
         if not made:
             part = replace(part, rotation=body.rotation, position=body.position)
         last = len(made) == len(names) - 1
-        massless = {"link": f"{body.link}/{part.joint}", "mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3))}
-        made.append(part if last else replace(part, **massless))
+        massless: dict[str, Any] = {"mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3))}
+        made.append(part if last else replace(part, link=f"{body.link}/{part.joint}", **massless))
     return made
 
 

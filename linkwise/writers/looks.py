@@ -35,7 +35,7 @@ def scale_of(look: Look) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 
 def mesh_path(look: Look, document: Path | None) -> str | None:
-    """The mesh file relative to the document's folder, absolute for text; None if it is not found."""
+    """The mesh file relative to the document's folder, absolute for text; None if it is missing."""
     if look.path is None:
         return None
     there = look.path.absolute()

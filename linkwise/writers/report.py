@@ -14,11 +14,11 @@ class Report:
     """The report of one document.
 
     format_name   such as "URDF"
-    place         what the document is called in messages
-    strict        whether what cannot be said is an error
-    remarks       whether what is written otherwise than it is here is told
-    file          that the document becomes; None where it is text alone, which has no companions
-    companions    {name: text} of files that go beside it
+    location      name of the document in messages
+    strict        whether an omission is an error
+    remarks       whether the warning lists the parts that are written in another form
+    file          that the document becomes; None for text, which has no companions
+    companions    {name: text} of files beside it
     """
 
     def __init__(

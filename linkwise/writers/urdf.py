@@ -60,7 +60,7 @@ def _origin(parent: Element, pose: Pose) -> None:
 
 
 def roll_pitch_yaw(r: np.ndarray) -> tuple[float, float, float]:
-    """Angles with r = Rz(yaw) Ry(pitch) Rx(roll), exact where the pitch is straight up too."""
+    """Angles with r = Rz(yaw) Ry(pitch) Rx(roll), exact for vertical pitch too."""
     flat = math.hypot(r[0, 0], r[1, 0])
     yaw = math.atan2(r[1, 0], r[0, 0]) if flat > 1e-12 else 0.0
     pitch = math.atan2(-r[2, 0], flat)
@@ -89,7 +89,7 @@ def _joint(root: Element, mech: Mechanism, body: Body, report: Report) -> None:
     joint = element(root, "joint", name=body.joint, type=kind, independent=free)
     element(joint, "parent", link=mech.bodies[body.parent].link if body.parent >= 0 else GROUND)
     element(joint, "child", link=body.link)
-    _origin(joint, (body.rotation, body.position))
+    _origin(joint, body.pose)
     for axis in entry.directions(body.kind):
         element(joint, "axis", xyz=axis)
     _limit(joint, body, report)
@@ -153,7 +153,7 @@ def _welds(root: Element, mech: Mechanism) -> None:
         joint = element(root, "joint", name=name, type="fixed")
         element(joint, "parent", link=mech.bodies[frame.body].link if frame.body >= 0 else GROUND)
         element(joint, "child", link=frame.name)
-        _origin(joint, (frame.rotation, frame.position))
+        _origin(joint, frame.pose)
 
 
 # -- what is more than a tree -----------------------------------------------------------------------------------

@@ -1,15 +1,14 @@
 """MJCF, the model format of MuJoCo, read through MuJoCo's own compiler.
 
 MuJoCo resolves default classes, frames, replicated and attached parts, infers masses from geoms and meshes and computes
-what depends on a model as a whole; linkwise reads the arrays of the compiled model.  Read are bodies and their joints
+numbers that depend on the whole model; linkwise reads the arrays of the compiled model. Bodies and their joints
 (several in one body too), masses, armature, springs, damping, friction and limits, actuators, fixed tendons, fluids,
-sites and fixed bodies as frames, ``connect`` and ``weld`` as loops, linear ``joint`` equalities as mimic joints; the
-initial configuration and keyframes; geoms as shapes, and contact between those that move and the world, and as what is
-seen of bodies.  What acts or measures and is left out (other contact, sensors, spatial tendons, ...) is in
-``mech.notes``.
+the initial configuration and keyframes are read; sites and fixed bodies are frames, ``connect`` and ``weld`` are loops,
+linear ``joint`` equalities are mimic joints, geoms are shapes and looks, with contact between moving geoms and the
+world. ``mech.notes`` lists omitted parts that act or measure (other contact, sensors, spatial tendons, ...).
 
 Coordinates are MuJoCo's, in the order of MuJoCo's joints: hinges and slides are zero where MuJoCo's are (``ref``
-counts), a free body's position and orientation are those in the world.  Every body's name is that of a frame with
+counts), the position and orientation of a free body are in world axes. Each body name is the name of a frame with
 MuJoCo's ``xpos`` and ``xmat``; see docs/conventions.md.
 """
 
@@ -41,11 +40,11 @@ _INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")  # in th
 def from_xml(
     root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
 ) -> Mechanism:
-    """The mechanism that a parsed ``<mujoco>`` describes.
+    """The mechanism of a parsed ``<mujoco>``.
 
-    floating_base   let the one body that is fixed to the world move freely, by a joint named "floating_base"
+    floating_base   connect the only body that is fixed to the world by a free joint named "floating_base"
     gravity         (3,); None for the file's
-    folder          where included files and meshes are looked for
+    folder          of included files and meshes
     mimic           whether ``<joint>`` equalities tie and hold joints
     """
     return _mechanism(compile_document(root, folder, floating_base), floating_base, gravity, name, mimic)

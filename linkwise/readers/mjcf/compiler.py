@@ -1,7 +1,7 @@
 """MuJoCo's compiler: documents become a model of arrays, whose elements are known by file and line.
 
-A mesh is opened only where a mass depends on it, and height fields never: a geom that shows or touches with one is
-compiled as a sphere without mass, and keeps what it is in ``Compiled.stand_ins``.
+Only meshes that determine a mass are opened, and no height fields: other geoms with meshes and height fields are
+compiled as spheres without mass, with their own data in ``Compiled.stand_ins``.
 """
 
 from __future__ import annotations
@@ -162,7 +162,10 @@ def compile_document(root: Element, folder: Path | None, floats: bool) -> Compil
     documents = documents_of(root, folder)
     models = {name: text.encode() for name, text in documents.models.items()}
     with _quiet(mujoco):
-        spec = _call_mujoco(documents, lambda: mujoco.MjSpec.from_string(documents.text, include=models))
+        try:
+            spec = mujoco.MjSpec.from_string(documents.text, include=models)
+        except (ValueError, RuntimeError, TypeError, MemoryError) as error:
+            raise documents.refusal(error) from None
         assets = _Assets(mujoco, spec, documents, floats)
         spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # of muscles: found by simulation
         assets.replace()
@@ -287,13 +290,6 @@ def _key_in(spec: Any, said: str) -> int | None:
     return next(iter((*named, *by_number)), 0 if len(spec.keys) else None)
 
 
-def _call_mujoco(documents: Documents, action: Any) -> Any:
-    try:
-        return action()
-    except (ValueError, RuntimeError, TypeError, MemoryError) as error:
-        raise documents.refusal(error) from None
-
-
 @contextmanager
 def _quiet(library: Any) -> Iterator[None]:
     """Context without MuJoCo's remarks on numbers, which would also be written to MUJOCO_LOG.TXT in the working
@@ -389,7 +385,7 @@ class _Assets:
         return True
 
     def _give(self, mesh: Any) -> None:
-        """Give MuJoCo the bytes of a file under a name derived from them, since it caches meshes by name."""
+        """Add a file for MuJoCo under a name derived from its bytes, since MuJoCo caches meshes by name."""
         file = self._documents.meshes[mesh.file]
         try:
             path = file.path()

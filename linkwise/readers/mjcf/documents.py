@@ -127,7 +127,7 @@ class Documents:
 
 
 def documents_of(root: Element, folder: Path | None) -> Documents:
-    """The document and those that it attaches; ``folder`` is the search folder of files, None for text."""
+    """The document and its attached documents; ``folder`` is the search folder of files, None for text."""
     documents = Documents(root)
     writer = _Writer(documents)
     documents.root, documents.text = writer.written(root, folder, ())

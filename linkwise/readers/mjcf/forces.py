@@ -41,9 +41,9 @@ Interval = tuple[float, float]
 class Driven:
     """An actuator of the model.
 
-    record          None where it is not read
-    arms            how its length changes with hinges and slides by their names, and 1 for a joint of another kind
-    acts            whether it is switched on
+    record   None if the actuator is ignored
+    arms     derivatives of its length by hinges and slides by name, and 1 for a joint of another kind
+    acts     whether it is switched on
     """
 
     element: Element
@@ -259,8 +259,8 @@ class Forces:
 
     @property
     def driven_joints(self) -> tuple[str, ...] | None:
-        """Joints driven by actuators, directly or by fixed tendons, each once. None if there are no actuators, or only
-        such as may move any joint (sites, spatial tendons).
+        """Joints driven by actuators, directly or by fixed tendons, each once. None without actuators, or with only
+        actuators that may move any joint (sites, spatial tendons).
         """
         return (
             tuple(dict.fromkeys(joint for actuator in self.actuators if actuator.acts for joint in actuator.arms))

@@ -24,11 +24,11 @@ _OTHERS = {1: "hfield", 7: "mesh", 8: "sdf"}
 
 @dataclass(frozen=True)
 class Geom:
-    """A geom that may touch others; ``shape`` is None where it has none that acts.
+    """A geom that may touch others; ``shape`` is None for kinds that do not act here.
 
     index    in the model
-    body     that carries it; ``mover`` is the body with the joints that move it, 0 the world
-    kind     what it is, whether it has a shape that acts or not
+    body     of the geom; ``mover`` is the nearest ancestor with joints, 0 the world
+    kind     name of its type
     masks    contype and conaffinity
     """
 

@@ -21,7 +21,9 @@ _OF_A_ROPE = (
 
 
 def note(compiled: Compiled) -> None:
-    """Note ignored parts that act or measure; actuators, equalities and geoms are noted where they are read."""
+    """Note ignored parts that act or measure, except actuators, equalities and geoms, which have notes of their
+    readers.
+    """
     model = compiled.model
     for tendon in range(model.ntendon):
         _note_tendon(compiled, tendon)

@@ -17,13 +17,12 @@ import numpy as np
 from linkwise.mechanics.joints import Fixed, Floating, Joint, kinds_of_format
 from linkwise.mechanism import GROUND, Builder, Limits, Mimic, Pose
 from linkwise.mechanism.naming import unused_name
-from linkwise.mechanism.welding import NOTHING, RigidMass, composed
+from linkwise.mechanism.welding import NOTHING, ORIGIN, RigidMass, composed
 from linkwise.readers.mjcf.compiler import Compiled, exact, rotation_of, tidy
 from linkwise.readers.mjcf.omissions import note_softness
 from linkwise.readers.protocol import FLOATING_BASE, Element, omit, unbounded, warn
 
 WORLD = "world"
-HERE: Pose = (np.eye(3), np.zeros(3))
 _WORDS = ("free", "ball", "slide", "hinge")  # in the order of MuJoCo's numbers
 _ROUNDING = 1e-15  # relative, of numbers that are turned from axes to axes
 _STOPS = (
@@ -60,7 +59,7 @@ class BodyJoint:
             return rotation_of([np.cos(half), *(np.sin(half) * np.array(self.kind.hinge))]), np.zeros(3)
         if self.kind.slide:
             return np.eye(3), -self.reference * np.array(self.kind.slide)
-        return HERE
+        return ORIGIN
 
 
 @dataclass
@@ -98,7 +97,7 @@ class Tree:
             base = self._base()
             self.joints[base] = [BodyJoint(-1, FLOATING_BASE, compiled.root, Floating(), np.zeros(3), 0.0)]
         self.frame_of = self._frames()
-        self.world_pose: list[Pose] = [HERE]
+        self.world_pose: list[Pose] = [ORIGIN]
         for body in range(1, model.nbody):
             self.world_pose.append(composed(self.world_pose[self.parents[body]], compiled.pose("body", body)))
 
@@ -199,7 +198,7 @@ class Assembly:
             if name:
                 self._add_site(site, name)
 
-    def _add_frame(self, name: str, parent: str, pose: Pose = HERE, mass: RigidMass = NOTHING) -> None:
+    def _add_frame(self, name: str, parent: str, pose: Pose = ORIGIN, mass: RigidMass = NOTHING) -> None:
         """A link, with or without mass, that is fixed to another."""
         self._builder.link(name, mass.mass, mass.com, mass.inertia)
         self._builder.joint(unused_name(f"{name}_fixed", self._joint_names), Fixed(), parent, name, pose)
@@ -213,7 +212,7 @@ class Assembly:
         if joints and not joints[-1].anchor.any():
             links[-1] = name
         # A free body's coordinates are its pose in the world.
-        pose = HERE if any(joint.kind.is_free for joint in joints) else tree.compiled.pose("body", body)
+        pose = ORIGIN if any(joint.kind.is_free for joint in joints) else tree.compiled.pose("body", body)
         anchor = np.zeros(3)
         for joint, link in zip(joints, links, strict=True):
             part = mass if link == name else NOTHING
@@ -222,7 +221,7 @@ class Assembly:
             numbers = numbers_of(joint, tree.compiled, self._rotors.get(joint.name, Rotor()))
             numbers["mimic"] = mimic_joints.get(joint.name)
             self._builder.joint(joint.name, joint.kind, parent, link, placed, **numbers)
-            parent, pose, anchor = link, HERE, joint.anchor
+            parent, pose, anchor = link, ORIGIN, joint.anchor
         if name not in links:
             self._add_frame(name, parent, composed(pose, (np.eye(3), -anchor)), mass)
 
@@ -244,7 +243,7 @@ class Assembly:
 def numbers_of(joint: BodyJoint, compiled: Compiled, rotor: Rotor) -> dict[str, Any]:
     """Armature, damping, friction, springs and limits, as arguments of ``Builder.joint``.
 
-    rotor   what actuators add to the joint, and what they can do
+    rotor   armature and effort limits from actuators of the joint
     """
     if joint.index < 0:
         return {}

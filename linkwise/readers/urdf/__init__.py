@@ -1,12 +1,10 @@
 """URDF, the robot description format of ROS.
 
-Kinematics, inertias, limits, damping, friction and mimic joints are read, loops and couplings of URDF+, and which
-joints have motors, collision geometry as shapes, what links look like; what is not read and constrains, drives or
-collides is noted.  Of what the format has no words for and ``mech.save`` writes, ``armature``,
-``spring_stiffness`` and ``spring_reference`` of <dynamics>, a number or one per coordinate, and <gravity xyz="..."/> of
-<robot> are read.  Files
-in the wild hold moments of inertia that no body can have: these are kept as written and reported as ``InertiaWarning``;
-a negative mass is refused.
+Kinematics, inertias, limits, damping, friction, mimic joints and motors are read, loops and couplings of URDF+, visible
+geometry as looks and collision geometry as shapes. Other parts that constrain, drive or collide are noted. Extensions
+that ``mech.save`` writes are read too: ``armature``, ``spring_stiffness`` and ``spring_reference`` of <dynamics>, a
+number or one per coordinate, and <gravity xyz="..."/> of <robot>. Files from other programs contain moments of inertia
+that no body can have: they are kept as written, with an ``InertiaWarning``; a negative mass is an error.
 """
 
 from __future__ import annotations
@@ -78,7 +76,12 @@ def from_xml(
     ``folder`` by whoever looks at them."""
     if root.tag != ROOT_TAG:
         raise root.error(f"a URDF file starts with <robot>, not <{root.tag}>")
-    _refuse_xacro(root)
+    for child in root.children:
+        if child.tag.startswith("xacro:"):
+            raise child.error(
+                f"<{child.tag}>: this is a xacro macro file, not URDF; load it as a file named .xacro, or expand it "
+                "first with `xacro in.xacro > out.urdf`"
+            )
     links = list(root.all("link"))
     joints = [element for element in root.children if element.tag == "joint" or drake.is_joint(element)]
     if not links:
@@ -120,15 +123,6 @@ def from_xml(
     looks = looks_of(root, links, folder)
     known = replace(mech.annotations, independent=independent, actuated=actuated, looks=looks)
     return replace(mech, annotations=known, shapes=shapes, elements=actuators(root, mech))
-
-
-def _refuse_xacro(root: Element) -> None:
-    for child in root.children:
-        if child.tag.startswith("xacro:"):
-            raise child.error(
-                f"<{child.tag}>: this is a xacro macro file, not URDF; load it as a file named .xacro, or expand it "
-                "first with `xacro in.xacro > out.urdf`"
-            )
 
 
 def _root_link(root: Element, links: list[Element], joints: list[Element]) -> Element:
@@ -186,7 +180,7 @@ _CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure",
 
 
 def note_omissions(root: Element, joints: Sequence[Element], known: Mapping[str, tuple[str, ...]]) -> None:
-    """Note what is not read; ``known`` are the children that elements may have."""
+    """Note ignored elements; ``known`` are the children that elements may have."""
     settled = {joint.text("name") for joint in joints if joint.first("mimic") or joint.text("type") == "fixed"}
     drake.note_omissions(root)
     for element in root.children:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from linkwise.mechanism import MechanismError, Shape
 from linkwise.mechanism.contact import WITHOUT_GROUND
@@ -16,15 +17,10 @@ from linkwise.readers.urdf.parts import pose
 #: Element of <geometry> -> its size as a shape has it.
 SIZES: dict[str, Callable[[Element], tuple[float, ...]]] = {
     "sphere": lambda shape: (shape.number("radius"),),
-    "box": lambda shape: tuple(size / 2.0 for size in _three(shape)),
+    "box": lambda shape: tuple(size / 2.0 for size in shape.text("size") and shape.numbers("size", 3)),
     "cylinder": lambda shape: (shape.number("radius"), shape.number("length") / 2.0),
     "capsule": lambda shape: (shape.number("radius"), shape.number("length") / 2.0),
 }
-
-
-def _three(box: Element) -> tuple[float, ...]:
-    box.text("size")  # which must be there
-    return box.numbers("size", 3)
 
 
 def shapes_of(links: Sequence[Element]) -> tuple[Shape, ...]:
@@ -88,18 +84,18 @@ def _visuals_of_link(link: Element, colours: dict[str, tuple[float, ...]], folde
                 continue
             name = element.attributes.get("name", "").strip() or f"{link.text('name')}_{tag}{number or ''}"
             try:
-                mesh = _mesh(inner, folders) if inner.tag == MESH else {"size": SIZES[inner.tag](inner)}
+                mesh: dict[str, Any]
+                if inner.tag == MESH:
+                    scale = inner.vector("scale", (1.0, 1.0, 1.0))
+                    mesh = {"file": inner.text("filename"), "folders": folders, "shaping": scaled(scale)}
+                else:
+                    mesh = {"size": SIZES[inner.tag](inner)}
                 colour = _colour(element, colours) if tag == "visual" else None
                 kind, at = inner.tag, placed(*pose(element))
                 yield Look(name, link.text("name"), kind, pose=at, colour=colour, collision=tag == "collision", **mesh)
             except (MechanismError, KeyError) as error:
                 told = f"geometry <{inner.tag}> is unknown" if isinstance(error, KeyError) else error
                 warn(element, f"is not drawn: {told}")
-
-
-def _mesh(mesh: Element, folders: tuple[str, ...]) -> dict:
-    scale = mesh.vector("scale", (1.0, 1.0, 1.0))
-    return {"file": mesh.text("filename"), "folders": folders, "shaping": scaled(scale)}
 
 
 def _colour(visual: Element, colours: dict[str, tuple[float, ...]]) -> tuple[float, ...] | None:

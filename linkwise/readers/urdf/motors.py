@@ -1,7 +1,7 @@
 """Motors: ``<transmission>`` of ROS, and joints with commands in ``<ros2_control>``.
 
-A motor at one joint is an actuator: its control input is the torque of the motor, that at the joint the reduction times
-as large.  It gives the joint no more than its effort limit, and does not drive it beyond its velocity limit.
+A motor at one joint is an actuator: its control input is the torque of the motor; the torque at the joint is the
+reduction times as large, at most the joint's effort limit. It does not drive the joint beyond its velocity limit.
 """
 
 from __future__ import annotations

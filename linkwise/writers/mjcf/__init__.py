@@ -22,10 +22,10 @@ from linkwise.mechanism.contact import contact_defaults
 from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.poses import quaternion_from_rotation
 from linkwise.mechanism.shapes import can_touch, in_order
-from linkwise.mechanism.welding import composed
+from linkwise.mechanism.welding import ORIGIN, composed
 from linkwise.writers.composed_joints import compose_joints
 from linkwise.writers.loops import refuse_functions
-from linkwise.writers.mjcf.bodies import FORMAT, HERE, NO_LIMIT, TOUCHES_NOTHING, Bodies
+from linkwise.writers.mjcf.bodies import FORMAT, NO_LIMIT, TOUCHES_NOTHING, Bodies
 from linkwise.writers.mjcf.fluid import Fluid
 from linkwise.writers.mjcf.looks import write_looks
 from linkwise.writers.report import Report, listed
@@ -66,7 +66,7 @@ def written(mech: Mechanism, report: Report) -> str:
 
 
 def _set(mech: Mechanism) -> dict[str, object]:
-    """Further options: the integrator, if it is not the usual one, and the group of what is switched off."""
+    """Set further options: an unusual integrator, and the group of elements that are switched off."""
     return {
         "integrator": None if mech.metadata.integrator == USUAL_INTEGRATOR else mech.metadata.integrator,
         "actuatorgroupdisable": SWITCHED_OFF if "actuators" in mech.forces.idle else None,
@@ -116,7 +116,7 @@ def write_actuators(root: Element, mech: Mechanism, bodies: Bodies, report: Repo
             report.omit("damping of a servo that drives motion", actuator.name)  # read as a damping ratio
         target = actuator.target
         if actuator.transmission == "site":
-            target = bodies.site(actuator.target, HERE, actuator.target)
+            target = bodies.site(actuator.target, ORIGIN, actuator.target)
         ranges: dict[str, Any] = {}
         for word, bounds in (
             ("ctrl", actuator.ctrl_range),
@@ -167,7 +167,7 @@ def write_keyframes(root: Element, mech: Mechanism, order: Sequence[int]) -> Non
                 rates = entry.ratio * np.array(velocities.get(body.mimic.joint, (0.0,)))
             if body.kind.is_free:
                 axes = np.array(rotation_matrix(coordinates[:4].tolist()), dtype=float)
-                rotation, position = composed((body.rotation, body.position), (axes, coordinates[4:]))
+                rotation, position = composed(body.pose, (axes, coordinates[4:]))
                 coordinates = np.array([*position, *quaternion_from_rotation(rotation)])
                 rates = np.array([*(rotation @ rates[3:]), *rates[:3]])
             qpos += coordinates.tolist()
@@ -240,7 +240,7 @@ def _meet(section: Element, bodies: Bodies, tag: str, loop: Loop, name: str, at:
 
 
 def _coupling(root: Element, section: Element, bodies: Bodies, coupling: Coupling) -> None:
-    """A fixed tendon whose length is the sum, held where it is to be."""
+    """A fixed tendon, the weighted sum of coordinates, with an equality for its value."""
     tendons = root.find("tendon")
     tendons = element(root, "tendon") if tendons is None else tendons
     name = unused_name(coupling.name, {tendon.get("name", "") for tendon in tendons})
@@ -300,7 +300,7 @@ def _kept_apart(mech: Mechanism, bodies: Bodies, report: Report) -> list[tuple[s
         if len(set(moving)) < 2 or min(moving) < 0 or not all(sides):
             continue
         if all(frozenset((a, b)) in apart for a in sides[0] for b in sides[1]):
-            groups[frozenset(moving)] = tuple(bodies.inside(body, HERE)[0].get("name", "") for body in moving)
+            groups[frozenset(moving)] = tuple(bodies.inside(body, ORIGIN)[0].get("name", "") for body in moving)
         else:
             report.omit("parts of links that are kept apart", " and ".join(pair))
     return list(groups.values())

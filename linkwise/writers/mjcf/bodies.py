@@ -17,11 +17,10 @@ from linkwise.mechanism.elements import Actuator
 from linkwise.mechanism.forces import driven_by
 from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.poses import quaternion_from_rotation, rotation_from_quaternion
-from linkwise.mechanism.welding import composed
+from linkwise.mechanism.welding import ORIGIN, composed, relative_pose
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
-HERE: Pose = (np.eye(3), np.zeros(3))
 WORLD = "world"
 FORMAT = "mjcf"
 NO_LIMIT = 1e300  # the format has no infinite numbers
@@ -57,7 +56,7 @@ class Bodies:
 
     def write(self, world: Element) -> None:
         """Everything below ``<worldbody>``."""
-        self._elements[-1] = (world, HERE)
+        self._elements[-1] = (world, ORIGIN)
         self._frames(-1, GROUND, WORLD)
         for index, parent in enumerate(self.mech.tree.parents):
             if parent < 0:
@@ -68,7 +67,7 @@ class Bodies:
     def site(self, link: str, pose: Pose, name: str) -> str:
         """Name of an existing or new site at a pose on a link or frame."""
         frame = self.mech.frame(link)
-        placed = composed((frame.rotation, frame.position), pose)
+        placed = composed(frame.pose, pose)
         for known, (body, there) in self._sites.items():
             if body == frame.body and all(np.array_equal(a, b) for a, b in zip(there, placed, strict=True)):
                 return known
@@ -83,18 +82,18 @@ class Bodies:
     def inside(self, body: int, pose: Pose) -> tuple[Element, Pose]:
         """The element of a body, and a pose in that element for a pose in the link's frame."""
         parent, origin = self._elements[body]
-        return parent, seen_from(origin, pose)
+        return parent, relative_pose(origin, pose)
 
     def _site(self, body: int, pose: Pose, name: str) -> None:
         parent, seen = self.inside(body, pose)
-        element(parent, "site", name=name, **place(seen))
+        element(parent, "site", name=name, **pose_attributes(seen))
         self._sites[name] = (body, pose)
 
     def _frames(self, body: int, *skipped: str) -> None:
         """Write all frames and shapes of a body except frames that loading creates."""
         for frame in self.mech.frames.values():
             if frame.body == body and frame.name not in skipped:
-                self._site(body, (frame.rotation, frame.position), frame.name)
+                self._site(body, frame.pose, frame.name)
         for shape in self.mech.shapes:
             carrier, pose = shape.placed(self.mech)
             if carrier == body:
@@ -108,7 +107,7 @@ class Bodies:
         first, last = mech.bodies[chain.links[0]], mech.bodies[chain.links[-1]]
         parent, origin = self._elements[first.parent]
         poses, pose = self._poses(chain)
-        made = element(parent, "body", name=chain.name, **place(seen_from(origin, pose)))
+        made = element(parent, "body", name=chain.name, **pose_attributes(relative_pose(origin, pose)))
         if last.mass or last.inertia.any():
             self._inertial(made, chain.links[-1], chain.frame)
         else:
@@ -135,10 +134,10 @@ class Bodies:
         if base != last.link and base in mech.frames and mech.frames[base].body == links[-1]:
             frame = mech.frames[base]
             if np.array_equal(frame.rotation, np.eye(3)) and not last.kind.is_free:
-                return Chain(tuple(links), base, (frame.rotation, frame.position))
+                return Chain(tuple(links), base, frame.pose)
         if last.link == WORLD:
             raise self._report.refuse(f'"{WORLD}" is the fixed world of MJCF; a link has this name: rename it')
-        return Chain(tuple(links), last.link, HERE)
+        return Chain(tuple(links), last.link, ORIGIN)
 
     def _only_stands_between(self, index: int) -> bool:
         """Whether a massless link without frames and shapes carries exactly one other."""
@@ -170,14 +169,14 @@ class Bodies:
             body = self.mech.bodies[link]
             poses.append(seen)
             moved = composed(moved_by(body.kind, self.initial[body.joint]), seen)
-            seen = composed((body.rotation, body.position), moved)
+            seen = composed(body.pose, moved)
             if body.kind.is_ball and any(self.initial[body.joint][1:]):
                 self._report.omit("initial orientation of ball joint", body.joint)
         return poses[::-1], seen
 
     def _inertial(self, made: Element, index: int, frame: Pose) -> None:
         body = self.mech.bodies[index]
-        rotation, com = seen_from(frame, (np.eye(3), body.com))
+        rotation, com = relative_pose(frame, (np.eye(3), body.com))
         moments = rotation @ body.inertia @ rotation.T if not np.array_equal(rotation, np.eye(3)) else body.inertia
         if share := self._held_up(index):
             made.set("gravcomp", repr(share))
@@ -297,17 +296,10 @@ def moved_by(kind: Joint, q: np.ndarray) -> Pose:
         return rotation_from_quaternion([math.cos(half), *(math.sin(half) * np.array(kind.hinge))]), np.zeros(3)
     if kind.is_free:
         return rotation_from_quaternion(np.array(q[:4])), np.array(q[4:])
-    return HERE
+    return ORIGIN
 
 
-def seen_from(frame: Pose, pose: Pose) -> Pose:
-    """A pose, given in the same frame as ``frame``, seen from that one."""
-    if frame is HERE:
-        return pose
-    return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
-
-
-def place(pose: Pose) -> dict[str, Any]:
+def pose_attributes(pose: Pose) -> dict[str, Any]:
     """Attributes ``pos`` and ``quat``, without defaults."""
     rotation, position = pose
     turned = not np.array_equal(rotation, np.eye(3))
@@ -328,5 +320,5 @@ def geom(parent: Element, shape: Shape, pose: Pose) -> Element:
         friction=(shape.friction, 0.005, 0.0001),
         contype=shape.category,
         conaffinity=shape.collides_with,
-        **place(pose),
+        **pose_attributes(pose),
     )

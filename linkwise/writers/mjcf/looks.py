@@ -14,7 +14,7 @@ from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.poses import quaternion_from_rotation
 from linkwise.mechanism.welding import composed
 from linkwise.writers.looks import HERE, mesh_path, pose_of, scale_of
-from linkwise.writers.mjcf.bodies import PLANE, Bodies, place
+from linkwise.writers.mjcf.bodies import PLANE, Bodies, pose_attributes
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
@@ -55,7 +55,7 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
             contype=0,
             conaffinity=0,
             group=TOUCHING,
-            **place(seen),
+            **pose_attributes(seen),
         )
         _show(made, look)
 
@@ -78,7 +78,7 @@ def _is_same(mech: Mechanism, look: Look, shape: Shape) -> bool:
 def _placed(mech: Mechanism, link: str, pose: Pose) -> tuple[int, Pose]:
     """The carrying body, and the pose in its frame."""
     frame = mech.frame(link)
-    return frame.body, composed((frame.rotation, frame.position), pose)
+    return frame.body, composed(frame.pose, pose)
 
 
 class _Assets:
