@@ -1,4 +1,4 @@
-"""Files named on the command line: what is read, what will be written, and what is wrong with them."""
+"""Files named on the command line: reading, checks before writing, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrows, ellipsoids and marks that are drawn over a mechanism, as plain data in the world.  No browser here."""
+"""Arrows, ellipsoids and marks over a mechanism, as plain data in the world.  No browser here."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ class Ellipsoid:
 
 
 def inertia_ellipsoids(mech: lw.Mechanism) -> list[Ellipsoid | None]:
-    """Of each link, in its frame: the solid ellipsoid of uniform density that has its mass and inertia; None of links
-    without."""
+    """For each link, in its frame, the solid ellipsoid of uniform density with its mass and inertia, or None."""
     ellipsoids: list[Ellipsoid | None] = []
     for mass, com, inertia in zip(mech.parameters.masses, mech.parameters.coms, mech.parameters.inertias, strict=True):
         moments, axes = np.linalg.eigh(inertia)
@@ -62,7 +61,7 @@ def force_arrows(mech: lw.Mechanism, q: np.ndarray, wrenches: np.ndarray) -> np.
 
 
 def scaled(arrows: np.ndarray, longest: float, size: float) -> np.ndarray:
-    """Arrows whose length stands for something else than metres: the longest is a share of the mechanism's size."""
+    """Arrows scaled so that ``longest`` becomes a share of the mechanism's size."""
     starts = arrows[:, :1]
     return starts + (arrows - starts) * (ARROW * size / longest if longest > 0.0 else 0.0)
 
@@ -82,7 +81,7 @@ def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point
 
 
 def singular_moments(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
-    """(k,) of int: rows of a motion q (m, nq) nearest to singular positions of loops that it comes close to."""
+    """(k,) of int: rows of a motion q (m, nq) that are closest to singular positions of loops."""
     if mech.constraints.waits_for_time or len(q) < 3:
         return np.zeros(0, dtype=int)
     rank = lw.constraints.generic_rank(mech, q[0])
