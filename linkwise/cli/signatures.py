@@ -177,8 +177,10 @@ def help_text(function: Callable[..., Any], names: set[str | None]) -> str:
 
 
 def _blocks(function: Callable[..., Any]) -> list[tuple[list[str], list[str]]]:
-    """(names, lines) of each entry ``name   text`` of a docstring with the indented lines below it, and of each other
-    line, without names."""
+    """(names, lines) of the entries ``name   text`` of a docstring, with the indented lines below them.
+
+    Every other line is a block without names.
+    """
     blocks: list[tuple[list[str], list[str]]] = []
     for line in (inspect.getdoc(function) or "").splitlines():
         entry = DESCRIPTION.match(line)
@@ -225,7 +227,7 @@ def _form(hint: Any) -> dict[str, Any] | None:
 
 
 def _group(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """The dataclass that a parameter takes, None allowed or not; None where it takes something else."""
+    """The dataclass of a parameter's annotation, which may allow None; None for other annotations."""
     hint = _hint(function, parameter)
     alternatives = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     groups = [each for each in alternatives if each is not type(None)]

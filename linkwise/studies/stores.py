@@ -335,7 +335,7 @@ class TableArray:
 
 
 def _done_cases(record: Mapping[str, Any], is_done: Any) -> np.ndarray:
-    """(cases,): which are done."""
+    """(cases,) of bool: whether cases are done."""
     chunks = np.array([is_done(k) for k in range(_n_chunks(record))], bool)
     return np.repeat(chunks, record["definition"]["chunk"])[: record["n_cases"]]
 

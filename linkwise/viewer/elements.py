@@ -290,6 +290,6 @@ def _tube(mark: ElementMark, pin: float, thickness: float) -> Mesh:
 
 
 def placed_together(things: Sequence[Fixture | Strut], poses: np.ndarray, beside: np.ndarray) -> Mesh:
-    """All of them in the world, in one mesh, for poses (n_links, 4, 4)."""
+    """Fixtures and struts as one mesh in the world, for poses (n_links, 4, 4)."""
     placed = ((thing.shape, thing.placed(poses, beside)) for thing in things)
     return join(Mesh(shape.vertices @ pose[:3, :3].T + pose[:3, 3], shape.faces) for shape, pose in placed)

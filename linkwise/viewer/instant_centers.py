@@ -79,7 +79,7 @@ def plot_instant_centers(
 
 
 def _joints_of(mech: lw.Mechanism, sketch: Any, link: int) -> list[np.ndarray]:
-    """(3,) each: the joints and loops of a link."""
+    """(3,) each: positions of the joints and loops of a link."""
     positions = [sketch.joints[link].origin]
     positions += [sketch.joints[k].origin for k, body in enumerate(mech.bodies) if body.parent == link]
     sides = [loop for loop in mech.loops if isinstance(loop, lw.constraints.Loop)]

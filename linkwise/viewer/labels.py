@@ -106,7 +106,7 @@ def _overlaps(boxes: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _crossing(joint: np.ndarray, middles: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
-    """How many of the others the lines from the joint to the middles pass through."""
+    """Number of other boxes that the line from the joint to each middle crosses."""
     way = np.linspace(0.0, 1.0, 12)[1:, None, None] * (middles - joint)[None] + joint
     taken = np.reshape(others, (-1, 1, 2, 2))
     within = (way[:, None] > taken[None, :, :, 0]) & (way[:, None] < taken[None, :, :, 1])
@@ -114,7 +114,7 @@ def _crossing(joint: np.ndarray, middles: np.ndarray, others: Sequence[np.ndarra
 
 
 def _line(ends: np.ndarray, step: float) -> np.ndarray:
-    """(n, 2): points about ``step`` apart between two ends (2, 2)."""
+    """(n, 2): points between two ends (2, 2), about ``step`` apart."""
     return np.linspace(ends[0], ends[1], max(2, round(float(np.linalg.norm(ends[1] - ends[0])) / step)))
 
 

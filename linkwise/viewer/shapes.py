@@ -145,7 +145,7 @@ def shape_of(kind: str, size: tuple[float, ...]) -> AnyShape:
 
 
 def _circle() -> np.ndarray:
-    """(CIRCLE + 1, 3): around z, closed."""
+    """(CIRCLE + 1, 3): a closed unit circle around z."""
     angles = np.linspace(0.0, 2.0 * np.pi, CIRCLE + 1)
     return np.stack([np.cos(angles), np.sin(angles), np.zeros(CIRCLE + 1)], axis=-1)
 
@@ -239,7 +239,7 @@ def _ring(axis: np.ndarray, radius: float, sides: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Solid:
-    """Flat faces, each (k, 3), of one convex solid; the first ``edged`` of them end at edges, the others go round."""
+    """Flat faces (k, 3) of a convex solid; the first ``edged`` of them have visible edges, the others look round."""
 
     faces: tuple[np.ndarray, ...]
     edged: int

@@ -143,7 +143,7 @@ class Sketch:
 
 
 def is_free(mark: JointMark) -> bool:
-    """A floating joint on the ground holds nothing: only where the link is matters."""
+    """Whether a joint floats on the ground, so that only the position of its link matters."""
     return mark.grounded and mark.kind.is_free
 
 

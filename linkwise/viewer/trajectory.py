@@ -195,7 +195,7 @@ def _dissipates(mech: lw.Mechanism, trajectory: Any) -> bool:
 
 
 def _groups(every: list[Series]) -> list[list[Series]]:
-    """Curves that share a row: same unit, at most as many as colours; quaternions joint by joint."""
+    """Curves by row: those of one unit, at most one per colour; quaternions joint by joint."""
     groups: list[list[Series]] = []
     for measures in (ANGLE, LENGTH, OTHER):
         same = [curve for curve in every if curve.measures == measures]

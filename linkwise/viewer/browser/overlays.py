@@ -16,7 +16,7 @@ SINGULAR = 0.05  # conditioning relative to the best of a motion, below which it
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """centre (3,), rotation (3, 3) whose columns are its axes, half (3,) their halves; on a link, or in the world."""
+    """An ellipsoid on a link or in the world: centre (3,), axes as columns of rotation (3, 3), half axes (3,)."""
 
     centre: np.ndarray
     rotation: np.ndarray
@@ -67,8 +67,10 @@ def scaled(arrows: np.ndarray, longest: float, size: float) -> np.ndarray:
 
 
 def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point: np.ndarray, size: float) -> Ellipsoid:
-    """In the world, about a point of a link: the velocities of the point while joint velocities have unit length, its
-    longest axis a share of the mechanism's size."""
+    """The ellipsoid of the velocities of a point of a link for joint velocities of unit length, in the world.
+
+    Its longest axis is a share of the mechanism's size.
+    """
     pose, jacobian = lw.frame_pose(mech, q, link), lw.jacobian(mech, q, link, frame="world_aligned")
     arm = pose[:3, :3] @ point
     linear = jacobian[3:] + np.cross(jacobian[:3], arm, axis=0)

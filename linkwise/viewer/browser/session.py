@@ -78,7 +78,7 @@ class Slider:
         return np.pi / 180.0 if self.unit == DEGREE else 1.0
 
     def value(self, q: np.ndarray) -> float:
-        """Where it stands."""
+        """The value of the slider, in its unit."""
         if self.angle is None:
             return float(q[self.index]) / self.scale
         return float(_angles(q[self.index : self.index + 4])[self.angle])

@@ -179,7 +179,7 @@ class Stage:
     def ellipsoid(
         self, name: str, shape: Any, colour: Colour, opacity: float = 0.4, link: str | None = None, number: int = 0
     ) -> None:
-        """An ellipsoid in the world, or on a link; None takes it away."""
+        """An ellipsoid in the world, or on a link; None removes it."""
         if shape is None:
             self.remove(name)
             return
@@ -201,13 +201,13 @@ class Stage:
         )
 
     def remove(self, name: str) -> None:
-        """Take an overlay away."""
+        """Remove an overlay."""
         handle = self._overlays.pop(name, None)
         if handle is not None:
             handle.remove()
 
     def remove_all(self, prefix: str) -> None:
-        """Take away the overlays whose names begin so."""
+        """Remove overlays whose names begin with a prefix."""
         for name in [name for name in self._overlays if name.startswith(prefix)]:
             self.remove(name)
 

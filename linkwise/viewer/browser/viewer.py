@@ -193,7 +193,7 @@ class Viewer:
         self._wake.set()
 
     def _dragged(self, number: int, link: str, event: Any) -> None:
-        """A part was taken by the mouse."""
+        """Drag a part with the mouse."""
         start, end = np.array(event.start_position), np.array(event.end_position)
         offset = self.stage.offset(number)
 
@@ -216,7 +216,7 @@ class Viewer:
         self.mark_motion()
 
     def pull(self, position: np.ndarray, rotation: np.ndarray | None = None) -> None:
-        """The hand is pulled to a place."""
+        """Pull the hand to a position."""
         if self.hand is None:
             return
         if self.live is not None:
@@ -227,7 +227,7 @@ class Viewer:
         self.session.drag(self.hand, position, rotation)
 
     def let_go(self) -> None:
-        """The hand lets go."""
+        """End the pull of the hand."""
         self._pulled, self.session.target = None, None
 
     # -- drawing --------------------------------------------------------------------------------------

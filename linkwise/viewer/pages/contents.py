@@ -36,7 +36,7 @@ UNITS = {ANGLE: "rad", LENGTH: "m"}
 
 
 class Bytes:
-    """Arrays one after the other, each at a multiple of four."""
+    """Arrays in sequence, each at a multiple of four bytes."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -146,7 +146,7 @@ def _parts(
 
 
 def _mesh(mesh: Mesh, data: Bytes) -> dict[str, Any]:
-    """Corners as whole numbers of steps from the lowest one, of which there are at most 2^16 along each axis."""
+    """A mesh with corners as whole numbers of steps from the lowest one, at most 2^16 along each axis."""
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     step = np.maximum(high - low, 1e-12) / 65535.0
     wide = len(mesh.vertices) > 65535
@@ -253,8 +253,10 @@ def _travels(mech: lw.Mechanism) -> bool:
 
 
 def _grid(box: np.ndarray, reached: np.ndarray, up: np.ndarray) -> dict[str, Any]:
-    """A grid on the ground, or in the plane of a flat mechanism, through the origin and square to ``up``, as far as
-    motions go: its middle, two sides of a cell, of 1, 2 or 5, and half the number of cells."""
+    """A grid through the origin and square to ``up``, as far as motions go.
+
+    Returns its middle, two sides of a cell (1, 2 or 5 times a power of ten), and half the number of cells.
+    """
     extent = float(np.ptp(reached, axis=0).max())
     size = max(float(np.linalg.norm(box[1] - box[0])) / 8.0, extent / (2.0 * (MOST_LINES - LINES)), 1e-9)
     power = 10.0 ** math.floor(math.log10(size))
