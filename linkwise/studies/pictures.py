@@ -89,11 +89,7 @@ def plot_sensitivity(
         names = [str(factor) for factor in values["factor"].values]
         if over_time:
             for k, curve in enumerate(values.transpose("factor", "t").values):
-                look = {
-                    "color": style.COLOURS[k % len(style.COLOURS)],
-                    "linestyle": style.STYLES[k % len(style.STYLES)],
-                }
-                ax.plot(values["t"].values, curve, label=names[k], **look)
+                ax.plot(values["t"].values, curve, label=names[k], **style.curve(k))
             ax.set_ylim(-0.05, 1.05)
         else:
             ax.barh(names, values.values, color=style.BLUE)

@@ -14,7 +14,7 @@ import linkwise as lw
 
 from . import style
 from .canvas import SpaceCanvas
-from .configurations import several_configurations
+from .configurations import Motion, several_configurations
 from .drawing import Drawing, Look, Trail, trail_points
 from .skeleton import Skeleton
 
@@ -71,7 +71,7 @@ def animate(
         raise ValueError(f"programs show GIFs at no more than {MOST_PER_SECOND:g} frames per second, got fps = {fps:g}")
     motion = several_configurations(mech, q, t)
     if t is None and isinstance(mech, lw.Mechanism) and not hasattr(q, "t") and not hasattr(q, "path"):
-        motion = motion.retimed(speed / fps)
+        motion = Motion(motion.mech, speed / fps * np.arange(len(motion.q)), motion.q, timed=False)
     clock = clock and motion.timed
     times = _frame_times(motion.t, speed / fps)
     chosen = motion.at(times)

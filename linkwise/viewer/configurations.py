@@ -45,10 +45,6 @@ class Motion:
         """(k, nq): configurations close enough to each other for a smooth path of any point."""
         return self.q if self.between is None else self.at(np.linspace(self.t[0], self.t[-1], CURVE))
 
-    def retimed(self, step: float) -> Motion:
-        """The motion with configurations ``step`` seconds apart."""
-        return Motion(self.mech, step * np.arange(len(self.q)), self.q, timed=False)
-
     def at(self, times: np.ndarray) -> np.ndarray:
         """(k, nq): configurations at other times; by default between the given ones at constant velocity on the
         manifold."""

@@ -11,14 +11,13 @@ import numpy as np
 
 from . import style
 from .coordinates import UNITS
-from .style import BLACK, BLUE, COLOURS, GREY, STYLES, VERMILLION
+from .style import BLACK, BLUE, COLOURS, GREY, VERMILLION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FREQUENCIES = 2000  # points of a frequency response, evenly on a logarithmic axis
-MOST_CURVES = len(COLOURS)
 SLIGHT = 1e-9  # damping ratio that decides on which side of a pole or zero on the imaginary axis a response passes
 RATE = ".rate"  # at the end of the name of an output that is a velocity
 Choice = int | str | Sequence[int | str] | None
@@ -130,7 +129,7 @@ def plot_bode(
     figure, grid = style.subplots(len(inputs), 2, style.WIDTH, 0.4 + 2.1 * len(inputs), sharex=True, squeeze=False)
     for row, (i, input_name) in zip(grid, inputs.items(), strict=True):
         for k, (o, name) in enumerate(outputs.items()):
-            look = {"color": COLOURS[k % MOST_CURVES], "linestyle": STYLES[k % MOST_CURVES], "label": name}
+            look = {**style.curve(k), "label": name}
             gain = np.abs(response[:, o, i])
             if not gain.any():
                 continue  # this input does not reach this output: minus infinity everywhere
@@ -180,8 +179,7 @@ def plot_step(
         response = np.reshape(lsim(single, np.ones(len(t)), t)[1], (len(t), -1))
         for ax, column in zip(row, columns, strict=True):
             for k, (o, name) in enumerate(column.items()):
-                look = {"color": COLOURS[k % MOST_CURVES], "linestyle": STYLES[k % MOST_CURVES], "label": name}
-                ax.plot(t, response[:, o], **look)
+                ax.plot(t, response[:, o], label=name, **style.curve(k))
             ax.set(xlim=(0.0, duration), ylabel=_response_label(model, tuple(column.values())))
         _outputs_legend(row[-1], row)
         size = f", 1 {_force_unit(model, input_name)}" if _force_unit(model, input_name) else ""

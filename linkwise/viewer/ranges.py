@@ -13,7 +13,7 @@ import linkwise as lw
 
 from . import style
 from .coordinates import ANGLE, LENGTH, Series, Units, all_series, measure_of
-from .style import BLACK, COLOURS, GREEN, GREY, PURPLE, STYLES, VERMILLION
+from .style import BLACK, GREEN, GREY, PURPLE, VERMILLION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,8 +70,8 @@ def plot_range(
     for ax, group in zip(grid[:, 0], groups, strict=True):
         factor = units.position_factor(group[0].measures)
         for k, curve in enumerate(group):
-            look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)], "label": curve.label}
-            ax.plot(scale * range_of_motion.values, factor * curve.positions(motion.q), **look)
+            values = factor * curve.positions(motion.q)
+            ax.plot(scale * range_of_motion.values, values, label=curve.label, **style.curve(k))
         for end in range_of_motion.ends:
             if np.isfinite(end.value):
                 ax.axvline(scale * end.value, color=GREY, linestyle="--", linewidth=0.9, zorder=1)

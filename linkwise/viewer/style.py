@@ -81,6 +81,11 @@ def subplots(rows: int = 1, columns: int = 1, width: float = WIDTH, height: floa
     return empty, empty.subplots(rows, columns, **options)
 
 
+def curve(k: int) -> dict[str, Any]:
+    """Colour and line style of the k-th of several curves."""
+    return {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
+
+
 def save(figure: Figure, path: str | Path | None) -> Figure:
     """The figure, written to ``path`` if there is one: vectors for .svg and .pdf, dots for .png and others."""
     if path is not None:

@@ -291,9 +291,8 @@ def _plot_drives(panels: _Panels, row: int, states: States) -> None:
     times = states.smooth[0]
     rates = np.array([states.mech.constraints.drives_at(t)[:, 1] for t in times])
     for k, (name, values) in enumerate(states.drive_forces.items()):
-        look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
-        forces.plot(times, values, label=name, **look)
-        powers.plot(times, values * rates[:, k], **look)
+        forces.plot(times, values, label=name, **style.curve(k))
+        powers.plot(times, values * rates[:, k], **style.curve(k))
     forces.set_ylabel("force of drives\n(N or N m)")
     powers.set_ylabel("power of\ndrives (W)")
     _legend(powers, forces, beside_nothing=panels.columns > 2)
