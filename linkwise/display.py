@@ -1,7 +1,7 @@
-"""Progress bars in terminals and notebooks, and rich representations of results.
+"""Progress bars in terminals and notebooks, and rich representations in notebooks.
 
-Nothing is shown by default, and nothing here is needed to compute. Bars are those of tqdm (``pip install
-'linkwise[progress]'``); ``linkwise.notebook``, loaded on demand, writes what a notebook shows of a value.
+Bars are shown on request, and need tqdm: ``pip install 'linkwise[progress]'``.  ``linkwise.notebook`` writes the
+representations, and is loaded when a notebook asks for one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _wanted = False
 
 
 def mimebundle(self: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-    """``_repr_mimebundle_`` of results: the text, and the rich representation of ``linkwise.notebook``."""
+    """``_repr_mimebundle_`` of whatever has a rich representation: its text, and what ``linkwise.notebook`` makes of
+    it."""
     from . import notebook  # when a notebook asks
 
     bundle = {"text/plain": repr(self), **notebook.bundle(self)}
@@ -31,7 +32,7 @@ def mimebundle(self: Any, include: Any = None, exclude: Any = None) -> dict[str,
 
 
 class Text(str):
-    """Multi-line text; notebooks show it as such."""
+    """Text in lines, which notebooks show as such."""
 
     _repr_mimebundle_ = mimebundle
 
@@ -40,8 +41,8 @@ class Text(str):
 
 
 class progress:
-    """``lw.codegen.progress()``: show bars for compiling and simulating from now on, in terminals (on stderr) and
-    notebooks; ``lw.codegen.progress(False)``: none, the default. As a context it holds for a block::
+    """``lw.codegen.progress()``: bars tell how far compiling and simulating are, from now on, in terminals (on stderr)
+    and notebooks; ``lw.codegen.progress(False)``: none, as at first.  As a context it holds for a block::
 
         with lw.codegen.progress():
             motion = lw.simulate(robot, None, None, 60.0)
@@ -62,16 +63,16 @@ class progress:
 
 
 class Bar:
-    """Progress of some work; shows nothing."""
+    """Progress of some work; invisible by default."""
 
     def stage(self, name: str) -> None:
-        """The work has come to a further stage."""
+        """Begin a further stage."""
 
     def reach(self, amount: float) -> None:
-        """So much is done."""
+        """Set the amount done."""
 
     def close(self) -> None:
-        """It is over."""
+        """End the bar."""
 
     def __enter__(self) -> Bar:
         return self
@@ -84,14 +85,15 @@ NO_BAR = Bar()
 
 
 def stages(label: str, count: int) -> Bar:
-    """A bar for work in stages, shown only if it takes long; it disappears at the end."""
+    """A bar for work in stages, shown after a delay and removed at the end."""
     if not _wanted:
         return NO_BAR
     return _Shown(total=count, desc=label, leave=False, delay=SLOW, bar_format="{desc}|{bar:12}| {elapsed}")
 
 
 def amount(label: str, total: float, unit: str, wanted: bool | None = None, start: float = 0, digits: int = 3) -> Bar:
-    """A bar for an amount of work, of which ``start`` is done; ``wanted`` overrides ``lw.codegen.progress``."""
+    """A bar for so much of something, of which ``start`` is done; ``wanted``: the caller's own choice against that of
+    ``lw.codegen.progress``."""
     if not (_wanted if wanted is None else wanted):
         return NO_BAR
     done = f"{{n:.{digits}f}} of {{total:g}} {unit}"

@@ -76,8 +76,8 @@ def _commands_of(module: str) -> Iterator[click.Command]:
     return (command for command in listed if command not in inner)
 
 
-def _in_checkout(name: str, module: str) -> click.Command:
-    """A command whose files are in a checkout and not in the wheel; where these are missing, one that says so."""
+def _checkout_command(name: str, module: str) -> click.Command:
+    """A command whose files are in a checkout and not in the wheel, or one that raises where they are missing."""
     folder = module.partition(".")[0]
     if ROOT.joinpath(*module.split(".")).with_suffix(".py").is_file():
         try:
@@ -101,7 +101,7 @@ for _module in iter_modules(__path__):
     for _command in _commands_of(f"{__name__}.{_module.name}"):
         commands.add_command(_command)
 for _name, _path in CHECKOUT.items():
-    commands.add_command(_in_checkout(_name, _path))
+    commands.add_command(_checkout_command(_name, _path))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -238,7 +238,7 @@ def trajectory(
         rest = np.zeros((2, mech.nv)) if times is None else None
         motion = lw.trajectories.along(lw.trajectories.spline(mech, table["q"], times, rest), duration)
     else:
-        q0 = position.of(mech)
+        q0 = position.values(mech)
         q1 = named(mech, "q", to, q0, units, "--to")
         motion = lw.trajectories.point_to_point(mech, q0, q1, 1.0 if fastest else duration, law, **shape)
     if fastest:

@@ -71,7 +71,7 @@ def ik(
         ]
         answer.show({"mechanism": mech.name, "configurations": branches}, lines)
         return 0 if len(branches) else 1
-    q0 = position.of(mech) if position.chosen or posture else None
+    q0 = position.values(mech) if position.chosen or posture else None
     center, preferred = None, q0 if posture else None
     if center_of_mass is not None:
         values = finite_numbers(f"--center-of-mass {center_of_mass}", center_of_mass)
@@ -159,7 +159,7 @@ def range_command(
     linkwise range builtin:five_bar joint1 --hold joint4 --degrees
     """
     mech = source.mechanism(notes=False)
-    q = position.of(mech) if position.chosen else None
+    q = position.values(mech) if position.chosen else None
     reach = lw.linkages.range_of_motion(mech, coordinate, q, **options)
     try:
         singular = lw.linkages.singular_positions(mech, (coordinate,), q, **options)

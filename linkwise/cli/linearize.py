@@ -56,8 +56,8 @@ def linearize(
     linkwise linearize builtin:double_pendulum --at equilibrium
     linkwise linearize builtin:loader --at held --inputs lift_piston_joint,tilt_piston_joint --plot eigenvalues.png
     """
-    mech = acting.of(source.mechanism(notes=False))
-    q, v = state.of(mech)
+    mech = acting.switch(source.mechanism(notes=False))
+    q, v = state.values(mech)
     idle: list[Idle | lw.files.Note] = [*idle_elements(mech), *mech.notes]
     tau, stability, commanded = None, None, acting.inputs(mech)
     search, chosen = options_of(lw.find_equilibrium, options), options_of(lw.linearize, options)
@@ -163,8 +163,8 @@ def lqr(
     linkwise lqr builtin:cart_pole --inputs rail --state-weight hinge=10 -o upright.npz
     linkwise simulate builtin:cart_pole --q hinge=0.3 --regulator upright.npz --duration 5 --plot balanced.png
     """
-    mech = acting.of(source.mechanism(notes=False))
-    q, v = state.of(mech)
+    mech = acting.switch(source.mechanism(notes=False))
+    q, v = state.values(mech)
     if np.any(v):
         raise click.UsageError("a regulator leads back to a state of rest: leave --v out")
     rest = rest_near(mech, q, at, inputs, **options)

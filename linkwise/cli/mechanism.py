@@ -22,7 +22,7 @@ TABLES = (".toml", ".csv")  # endings of DH tables; everything else is a mechani
 
 
 class Loaded(NamedTuple):
-    """A mechanism and the warnings of its reader, without those on what does not act: ``mech.notes`` has them."""
+    """A mechanism and the warnings of its reader, except those listed in ``mech.notes``."""
 
     mechanism: lw.Mechanism
     warnings: tuple[str, ...]
@@ -62,7 +62,7 @@ class Source:
         return Loaded(mech if self.ground is None else mech.with_ground(self.ground), messages)
 
     def mechanism(self, notes: bool = True) -> lw.Mechanism:
-        """The mechanism; warnings go to stderr, and with ``notes`` a line on what does not act."""
+        """The mechanism; warnings go to stderr, with ``notes`` also a line on ignored force elements."""
         return report_warnings(self.loaded, notes)
 
 
@@ -137,7 +137,7 @@ def _builtin(description: str) -> lw.Mechanism:
 
 
 def _described(name: str) -> tuple[str, str]:
-    """A built-in mechanism as FILE names it, with the numbers that it takes, and what it is."""
+    """The FILE of a built-in mechanism with its numbers, and its description."""
     make = lw.mechanisms.maker(name)
     numbers = [
         parameter.name if parameter.default is parameter.empty else f"[{parameter.name}]"

@@ -75,8 +75,8 @@ def command(
         inherited: dict[str, str] = {}
         for each in reversed(functions):
             inherited |= {name: text for name, text in descriptions(each).items() if name not in without}
-        made, texts = list(parameters(function, inherited)), inherited | descriptions(function)
-        taken, further = {option.name for option in made}, dict[str, click.Option]()
+        declared, texts = list(parameters(function, inherited)), inherited | descriptions(function)
+        taken, further = {option.name for option in declared}, dict[str, click.Option]()
         for each in functions:
             further |= derived_options(each, {*taken, *without, *further}, texts)
 
@@ -88,7 +88,7 @@ def command(
         return cls(
             settings.pop("name", None) or function.__name__,
             callback=functools.update_wrapper(run, function),
-            params=[*made, *further.values()],
+            params=[*declared, *further.values()],
             help=help_text(function, {*taken, *further}),
             short_help=short_help,
             **settings,
@@ -120,25 +120,25 @@ def parameters(function: Callable[..., Any], inherited: Mapping[str, str] | None
     for parameter in _named_parameters(function):
         hint = _hint(function, parameter)
         form, required = _form(hint) or {}, parameter.default is parameter.empty
-        made: list[click.Parameter]
+        options: list[click.Parameter]
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-            made = list(parameters(hint, inherited))
+            options = list(parameters(hint, inherited))
         elif form.pop("argument", required):
-            made = [click.Argument([parameter.name], required=required, **form)]
+            options = [click.Argument([parameter.name], required=required, **form)]
         else:
-            made = [_option(parameter, hint, form, texts.get(parameter.name))]
-        yield from (parameter for parameter in made if parameter.name not in names)
-        names |= {parameter.name for parameter in made}
+            options = [_option(parameter, hint, form, texts.get(parameter.name))]
+        yield from (parameter for parameter in options if parameter.name not in names)
+        names |= {parameter.name for parameter in options}
 
 
 def arguments(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
     """Keyword arguments of a call; groups are made of the values of their fields."""
-    made = {}
+    keywords = {}
     for parameter in _named_parameters(function):
         hint = _hint(function, parameter)
         group = dataclasses.is_dataclass(hint)
-        made[parameter.name] = hint(**arguments(hint, values)) if group else values[parameter.name]
-    return made
+        keywords[parameter.name] = hint(**arguments(hint, values)) if group else values[parameter.name]
+    return keywords
 
 
 def derived_options(
@@ -163,35 +163,32 @@ def descriptions(function: Callable[..., Any]) -> dict[str, str]:
     """Descriptions of parameters in a docstring; a group has those of its bases too."""
     texts: dict[str, str] = {}
     for each in reversed(function.__mro__) if isinstance(function, type) else [function]:
-        for names, text in _entries(inspect.getdoc(each) or ""):
-            texts |= dict.fromkeys(names, text)
+        for names, lines in _blocks(each):
+            sentence = " ".join(DESCRIPTION.sub("", line).strip() for line in lines).replace("``", "")
+            sentence = sentence[:1].upper() + sentence[1:] + "." * (not sentence.endswith("."))
+            texts |= dict.fromkeys(names, sentence)
     return texts
 
 
 def help_text(function: Callable[..., Any], names: set[str | None]) -> str:
     """The docstring without its descriptions of the parameters ``names``."""
-    kept, inside = [], False
+    kept = [lines for described, lines in _blocks(function) if not described or not {*described} <= names]
+    return "\n".join(line for lines in kept for line in lines)
+
+
+def _blocks(function: Callable[..., Any]) -> list[tuple[list[str], list[str]]]:
+    """(names, lines) of the entries ``name   text`` of a docstring, with the indented lines below them.
+
+    Every other line is a block without names.
+    """
+    blocks: list[tuple[list[str], list[str]]] = []
     for line in (inspect.getdoc(function) or "").splitlines():
         entry = DESCRIPTION.match(line)
-        inside = bool(entry and set(entry[1].split(", ")) <= names) or (inside and line.startswith(" "))
-        kept += [] if inside else [line]
-    return "\n".join(kept)
-
-
-def _entries(text: str) -> Iterator[tuple[list[str], str]]:
-    """Names and description of each entry ``name   text``, indented lines below it included."""
-    names: list[str] = []
-    words: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        entry = DESCRIPTION.match(line)
-        if names and not line.startswith(" "):
-            sentence = " ".join(words).replace("``", "")
-            yield names, sentence[:1].upper() + sentence[1:] + "." * (not sentence.endswith("."))
-            names, words = [], []
-        if entry:
-            names = entry[1].split(", ")
-        words.append(line[entry.end() if entry else 0 :].strip())
-        words = words if names else []
+        if not entry and blocks and blocks[-1][0] and line.startswith(" "):
+            blocks[-1][1].append(line)
+        else:
+            blocks.append((entry[1].split(", ") if entry else [], [line]))
+    return blocks
 
 
 def _option(parameter: inspect.Parameter, hint: Any, form: dict[str, Any], text: str | None) -> click.Option:
@@ -230,7 +227,7 @@ def _form(hint: Any) -> dict[str, Any] | None:
 
 
 def _group(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """The dataclass that a parameter takes, None allowed or not; None where it takes something else."""
+    """The dataclass of a parameter's annotation, which may allow None; None for other annotations."""
     hint = _hint(function, parameter)
     alternatives = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     groups = [each for each in alternatives if each is not type(None)]

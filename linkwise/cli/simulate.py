@@ -15,7 +15,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .acting import Idle, Stopped, acting_section, at_effort_limits, idle_elements, idle_limits
+from .acting import Idle, Stopped, acting_section, idle_elements, idle_limits, saturated_joints
 from .files import PIPE, Output, Picture, called, contents
 from .mechanism import Source
 from .screen import Answer, section, table, written
@@ -52,7 +52,7 @@ class Driving:
     saturate: bool = False
 
     def control(self, mech: lw.Mechanism, q: np.ndarray, duration: float | None) -> tuple[Control | None, float]:
-        """Joint forces as a function of time and state, None if there are none, and for how long."""
+        """Joint forces as a function of time and state (or None), and the duration."""
         springs = {"--target": self.target, "--hold-gravity": self.hold_gravity}
         if self.regulator is not None:
             springs |= {"--kp": self.kp, "--kd": self.kd, "--follow": self.follow}
@@ -213,12 +213,12 @@ def simulate(
     linkwise simulate robot.urdf --start motion.csv --follow motion.csv
     linkwise simulate robot.urdf --duration 0.1 --acting damping,limits
     """
-    mech = acting.of(source.mechanism(notes=False))
+    mech = acting.switch(source.mechanism(notes=False))
     if output == PIPE and answer.json:
         raise click.UsageError("standard output takes the rows (--output -) or the summary (--json), not both")
     if [state.start, driving.torques, driving.follow].count(PIPE) > 1:
         raise click.UsageError("standard input is one table: --start -, --torques - or --follow -, not several")
-    q, v = state.of(mech)
+    q, v = state.values(mech)
     control, duration = driving.control(mech, q, duration)
     if not (np.isfinite(duration) and duration > 0.0):
         raise click.UsageError(f"--duration must be positive, got {duration:g}")
@@ -258,7 +258,7 @@ def simulate(
             "loop_gap": motion.constraint_error.max(),
             "start": {"q": motion.q[0], "v": motion.v[0]},
             "end": {"q": motion.end.q, "v": motion.end.v},
-            "at_effort_limit": at_effort_limits(motion) if driving.saturate else (),
+            "at_effort_limit": saturated_joints(motion) if driving.saturate else (),
             "acting": mech.forces.active,
             "not_acting": [dataclasses.asdict(each) for each in idle],
             "files": files,

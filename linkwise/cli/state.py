@@ -25,7 +25,7 @@ class Coordinate(NamedTuple):
 
 
 def coordinates(mech: lw.Mechanism) -> list[Coordinate]:
-    """All of them, joint by joint; a joint that mimics another has none of its own."""
+    """All coordinates, joint by joint; mimic joints have none."""
     listed = []
     for body in mech.bodies:
         if body.mimic:
@@ -56,7 +56,7 @@ class Position:
         """Whether --q or --start is there."""
         return bool(self.q or self.start)
 
-    def of(self, mech: lw.Mechanism) -> np.ndarray:
+    def values(self, mech: lw.Mechanism) -> np.ndarray:
         """(nq,): the initial or the named configuration with the named joints set, loops closed."""
         return self._read(mech)[0]
 
@@ -68,7 +68,7 @@ class Position:
             table = self.units.read(self.start, mech, ("q",), ("v",))
             q, v = table["q"][0], table["v"][0] if "v" in table else v
         q = named(mech, "q", self.q, q, self.units)
-        q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in self.q))
+        q = lw.viewer.configurations.assemble_near(mech, q, tuple(text.rpartition("=")[0] for text in self.q))
         return q, v
 
 
@@ -81,7 +81,7 @@ class State(Position):
 
     v: Sequence[Annotated[str, "JOINT=V"]] = ()
 
-    def of(self, mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+    def values(self, mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
         """(q, v): the velocities of joints that are not named keep loops closed."""
         q, v = self._read(mech)
         v = named(mech, "v", self.v, v, self.units)

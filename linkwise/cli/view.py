@@ -47,7 +47,7 @@ def view(
         table = position.units.read(motion, mech, ("q",))
         q, times = table["q"], table.get("t")
     else:
-        q = position.of(mech)
+        q = position.values(mech)
     if save:
         chosen = q if motion or position.chosen else None
         path = lw.viewer.page(mech, chosen, times, meshes=True).save(save)

@@ -1,14 +1,15 @@
-"""What a study computes: rollouts, linear models, equilibria, singularities, functions of the user.
+"""Computations of studies: rollouts, linear models, equilibria, singularities, functions of the user.
 
-A computation takes cases and gives arrays by name, the axis of cases first; all but rollouts and singularities go case
-by case.  ``axes`` names the other axes of its arrays, ``labels`` what is along them.
+A computation returns arrays by name for cases, with the axis of cases first.  Rollouts and singularities are computed
+for all cases at once, others case by case.  ``axes`` names the other axes of arrays, ``labels`` their entries.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +17,8 @@ import numpy as np
 import linkwise as lw
 
 from ..motion.arguments import drive_array
-from . import options
 from .cases import Case, Cases
-from .errors import StudyError
+from .errors import StudyError, check_count, check_name, check_numbers, check_options
 from .quantities import Unit, joint_units
 
 BYTES_PER_CHUNK = 2**25
@@ -51,7 +51,7 @@ class Computation:
         return {}
 
     def labels(self, mech: lw.Mechanism) -> dict[str, list[Any]]:
-        """Axis -> what is along it."""
+        """Axis -> labels of its entries."""
         return {"q": list(mech.q_names), "v": list(mech.v_names)}
 
     def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
@@ -98,15 +98,42 @@ class Rollout(Computation):
     unsupported: ClassVar[Mapping[str, str]] = {}
 
     def check(self, mech: lw.Mechanism) -> None:
-        options.check_step(mech, self.dt)
-        options.check_count("steps", self.steps, 0)
-        options.check_count("every", self.every, 1)
+        if self.dt is None and mech.metadata.timestep is None:
+            raise StudyError(f"dt is missing, and mechanism {mech.name!r} has no time step of its own: give seconds")
+        is_number = isinstance(self.dt, Real) and not isinstance(self.dt, bool) and np.isfinite(float(self.dt))
+        if self.dt is not None and not is_number:
+            raise StudyError(f"dt must be a number of seconds, not {self.dt!r}")
+        check_count("steps", self.steps, 0)
+        check_count("every", self.every, 1)
         if self.final_only and self.every != 1:
             raise StudyError("every: give it or final_only, not both; final_only keeps the last state alone")
-        options.check_method(self.method, self.coordinates)
-        options.check_frames(mech, "frames", self.frames)
-        options.check_forces(mech, self.tau, self.wrenches, self.ctrl, self.steps)
-        options.check_feedback(mech, self.feedback, self.steps)
+        try:
+            methods = lw.motion.rollout_methods(self.coordinates)
+        except ValueError as error:
+            raise StudyError(f"coordinates: {error}") from None
+        if self.method is not None:
+            check_name("method", self.method, methods, f" with coordinates = {self.coordinates!r}")
+        if isinstance(self.frames, str) or not isinstance(self.frames, Collection):
+            raise StudyError(f"frames must be a list of names of links and frames, not {self.frames!r}")
+        for name in self.frames:
+            check_name("frames", name, tuple(mech.frames))
+        joints, actuators = mech.joint_names, mech.forces.actuator_names
+        check_numbers("tau", self.tau, (mech.nv,), joints, self.steps)
+        check_numbers("wrenches", self.wrenches, (mech.n_links, 6), (), self.steps)
+        if self.ctrl is not None and not actuators:
+            raise StudyError(f"ctrl: no actuator of mechanism {mech.name!r} acts")
+        check_numbers("ctrl", self.ctrl, (len(actuators),), actuators, self.steps)
+        gains = self.feedback
+        if gains is None or callable(gains):  # a compiled controller
+            return
+        keys = (*FEEDBACK, "gain")
+        if not isinstance(gains, Mapping):
+            raise StudyError(f"feedback must be a table of {', '.join(keys)}, or a controller, not {gains!r}")
+        for key in gains:
+            check_name("feedback", key, keys)
+        check_numbers("feedback.target", gains.get("target"), (mech.nq,), joints, self.steps)
+        for key in ("kp", "kd"):
+            check_numbers(f"feedback.{key}", gains.get(key), (mech.nv,), joints, None)
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         q, v = lw.rollout(
@@ -195,7 +222,7 @@ class LinearModels(Computation):
             raise StudyError(f"linear models are made at the 'start' or at the 'equilibrium', not at {self.at!r}")
 
     def check(self, mech: lw.Mechanism) -> None:
-        options.check_options(lw.linearize, self.options, ("mech", "q", "v", "tau"))
+        check_options(lw.linearize, self.options, ("mech", "q", "v", "tau"))
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         return _case_by_case(cases, self._case_results)
@@ -216,13 +243,8 @@ class LinearModels(Computation):
         return kept | {"eigenvalues": values.astype(complex)[order], "found": is_found}
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
-        return {
-            "A": ("state", "to"),
-            "B": ("state", "input"),
-            "drift": ("state",),
-            "eigenvalues": ("mode",),
-            "found": (),
-        }
+        axes = {"A": ("state", "to"), "B": ("state", "input"), "drift": ("state",), "eigenvalues": ("mode",)}
+        return {**axes, "found": ()}
 
     def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
         return {"eigenvalues": "1/s"}
@@ -239,7 +261,7 @@ class Equilibria(Computation):
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self, mech: lw.Mechanism) -> None:
-        options.check_options(lw.find_equilibrium, self.options, ("mech", "q_guess", "tau"))
+        check_options(lw.find_equilibrium, self.options, ("mech", "q_guess", "tau"))
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         return _case_by_case(cases, self._case_results)
@@ -277,11 +299,11 @@ class Singularities(Computation):
 
     def check(self, mech: lw.Mechanism) -> None:
         if self.link is not None:
-            options.check_name("link", self.link, tuple(mech.frames))
+            check_name("link", self.link, tuple(mech.frames))
         elif not mech.loops:
             raise StudyError("link: say of which link (link=...): a mechanism without loops has no other singularities")
         if isinstance(self.rows, str):
-            options.check_name("rows", self.rows, ("angular", "linear"))
+            check_name("rows", self.rows, ("angular", "linear"))
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         mech = cases.mechanism
@@ -346,11 +368,8 @@ class Function(Computation):
 
 
 def _state_units(mech: lw.Mechanism) -> dict[str, Unit]:
-    return {
-        "positions": joint_units(mech, "q0"),
-        "velocities": joint_units(mech, "v0"),
-        "tau": joint_units(mech, "tau"),
-    }
+    names = {"positions": "q0", "velocities": "v0", "tau": "tau"}
+    return {name: joint_units(mech, quantity) for name, quantity in names.items()}
 
 
 def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -> dict[str, np.ndarray]:

@@ -191,8 +191,8 @@ class Grid(Distribution):
     def columns(self, quantity: Quantity) -> int:
         return 0
 
-    def at(self, indices: np.ndarray, quantity: Quantity) -> np.ndarray:
-        return _rows(self, self.points, quantity)[indices]
+    def at(self, places: np.ndarray, quantity: Quantity) -> np.ndarray:
+        return _rows(self, self.points, quantity)[places]
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,15 @@ SHADES = ("#DCEAF5", "#A9CDE6", "#6FA9D2")  # from all cases to the middle half
 
 
 @style.styled
-def plot_quantiles(results: Results, name: str, path: str | Path | None = None, entries: Any = None) -> Figure:
+def plot_quantiles(self: Results, name: str, path: str | Path | None = None, entries: Any = None) -> Figure:
     """The spread of an array over time: median, middle 50 and 90 percent, and all cases.
 
     Each of its ``entries`` (labels; all by default, at most 12) has a panel.  Arrays without an axis of time have a box
     for each entry.
     """
-    quantiles = results.quantiles(name, BANDS)
+    quantiles = self.quantiles(name, BANDS)
     if "t" not in quantiles.dims:
-        return _boxes(results, name, quantiles, path)
+        return _boxes(self, name, quantiles, path)
     panels = _panels(quantiles, "t", entries)
     figure, axes = _grid(len(panels), sharex=True)
     for ax, (label, values) in zip(axes, panels, strict=False):
@@ -44,17 +44,17 @@ def plot_quantiles(results: Results, name: str, path: str | Path | None = None, 
             ax.fill_between(t, rows[k], rows[-1 - k], color=shade, linewidth=0, label=share)
         ax.plot(t, rows[len(BANDS) // 2], color=style.BLUE, label="median")
         ax.set_title(_title(name, label, values))
-    _label(axes, len(panels), "time (s)", _axis_label(results, name))
+    _label(axes, len(panels), "time (s)", _axis_label(self, name))
     _legend(figure, axes[0])
     return style.save(figure, path)
 
 
 @style.styled
 def plot_histogram(
-    results: Results, name: str, path: str | Path | None = None, bins: int = 50, entries: Any = None
+    self: Results, name: str, path: str | Path | None = None, bins: int = 50, entries: Any = None
 ) -> Figure:
     """Histograms of an array, a panel for each of its ``entries``; of arrays over time, at the last time."""
-    histogram = results.histogram(name, bins)
+    histogram = self.histogram(name, bins)
     edges = histogram.attrs["edges"]
     if "t" in histogram.dims:
         histogram = histogram.isel(t=-1)
@@ -67,17 +67,17 @@ def plot_histogram(
         if hit.size:
             ax.set_xlim(edges[hit[0]], edges[hit[-1] + 1])
         ax.set_title(_title(name, label, values))
-    _label(axes, len(panels), _axis_label(results, name), "cases")
+    _label(axes, len(panels), _axis_label(self, name), "cases")
     return style.save(figure, path)
 
 
 @style.styled
 def plot_sensitivity(
-    results: Results, name: str, path: str | Path | None = None, entries: Any = None, most: int = 7
+    self: Results, name: str, path: str | Path | None = None, entries: Any = None, most: int = 7
 ) -> Figure:
     """Sensitivity indices of an array, a panel for each of its ``entries``: curves over time of the ``most`` factors
     that matter most, or bars where there is no axis of time."""
-    indices = results.sensitivity(name)
+    indices = self.sensitivity(name)
     kind = "total" if "total" in indices else "first"
     over_time = "t" in indices.dims
     panels = _panels(indices[kind], "t" if over_time else "factor", entries, keep=("factor",))
@@ -89,11 +89,7 @@ def plot_sensitivity(
         names = [str(factor) for factor in values["factor"].values]
         if over_time:
             for k, curve in enumerate(values.transpose("factor", "t").values):
-                look = {
-                    "color": style.COLOURS[k % len(style.COLOURS)],
-                    "linestyle": style.STYLES[k % len(style.STYLES)],
-                }
-                ax.plot(values["t"].values, curve, label=names[k], **look)
+                ax.plot(values["t"].values, curve, label=names[k], **style.curve(k))
             ax.set_ylim(-0.05, 1.05)
         else:
             ax.barh(names, values.values, color=style.BLUE)

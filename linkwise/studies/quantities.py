@@ -242,7 +242,7 @@ def _shape_of_numbers(drawn: Distribution) -> tuple[int, ...]:
 
 
 def joint_units(mech: lw.Mechanism, of: str, columns: slice = slice(None)) -> Unit:
-    """The unit of numbers of q or v, or of what has the shape of v: one for all where they have the same."""
+    """Units of numbers of q, of v, or of the shape of v; one for all if they are equal."""
     velocities = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("v")]
     if of in OF_POSITIONS:
         measures = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("q")]

@@ -1,4 +1,4 @@
-"""A study as plain data: what is stored beside its results, and compared before it is resumed.
+"""A study as plain data, stored beside its results and compared before it is resumed.
 
 Functions of the user are described by their code and all values that it reads: those of enclosing functions, defaults,
 global variables, attributes of modules.  Functions of libraries are described by their names.
@@ -46,8 +46,8 @@ def described(value: Any, within: tuple[int, ...] = ()) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted((described(item, within) for item in value), key=repr)
     if isinstance(value, functools.partial):
-        made = {"of": value.func, "args": value.args, "keywords": value.keywords}
-        return {"type": "partial"} | _all(made, within)
+        parts = {"of": value.func, "args": value.args, "keywords": value.keywords}
+        return {"type": "partial"} | _all(parts, within)
     if isinstance(value, types.MethodType):
         return {"type": "method"} | _all({"function": value.__func__, "of": value.__self__}, within)
     if isinstance(value, types.FunctionType) and not _is_library_code(value):
@@ -66,7 +66,7 @@ def _all(values: Mapping[Any, Any], within: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, strings and arrays, those of other libraries included; None of all else."""
+    """Numbers, strings and arrays, also of other libraries; None for other values."""
     if isinstance(value, (np.ndarray, np.generic)):
         return _array(np.asarray(value))
     if isinstance(value, float):

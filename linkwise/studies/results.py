@@ -19,7 +19,7 @@ PARTS = ("real", "imag")  # of complex arrays, which tables have as columns of t
 
 
 class Entry(NamedTuple):
-    """Numbers of an array: all of it (no index), or those of one column of its table."""
+    """An array (no index), or one column of its table."""
 
     array: str
     part: str = ""  # "real" or "imag" of a complex array, "" for the numbers themselves
@@ -144,7 +144,7 @@ class Results:
             return units
         return units[entry.indices[-1]] if len(units) == self.shape(entry.array)[-1] else ""
 
-    def columns(self, name: str) -> dict[str, np.ndarray]:
+    def _table_columns(self, name: str) -> dict[str, np.ndarray]:
         """An array as columns of a table, by their names."""
         return columns_of(self.record, name, self[name])
 
@@ -186,7 +186,7 @@ class Results:
             )
         columns: dict[str, np.ndarray] = {}
         for name in chosen:
-            columns |= self.columns(name)
+            columns |= self._table_columns(name)
         return pandas.DataFrame(columns, index=pandas.Index(self.cases, name="case"))
 
     def save_table(self, path: str | Path, *names: str) -> None:

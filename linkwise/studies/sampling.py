@@ -24,7 +24,7 @@ ROUNDS = 8  # of a Feistel network; four suffice to be indistinguishable from a 
 
 
 def random(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
-    """(count, columns): independent numbers.  A column has the same numbers whatever other columns there are."""
+    """(count, columns): independent numbers.  A column does not depend on the other columns."""
     numbers = [uniform(seed, name, first, count) for name in columns]
     return np.ascontiguousarray(np.reshape(numbers, (len(columns), count)).T)
 
@@ -82,7 +82,7 @@ DESIGNS: dict[str, Design] = {
 
 
 def cases_per_row(sampling: str, columns: int) -> int:
-    """How many cases a design makes of each that is asked for."""
+    """Number of cases per row of a design."""
     return columns + 2 if sampling == "saltelli" else 1
 
 

@@ -21,37 +21,37 @@ ROUND_OFF = 1e-13  # of what values are
 STATISTICS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
 
 
-def quantiles(results: Results, name: str, probabilities: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
+def quantiles(self: Results, name: str, probabilities: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
     """(quantile, ...): quantiles of an array over all cases; without that axis for one probability."""
     if np.ndim(probabilities) == 0:
-        return quantiles(results, name, [probabilities]).isel(quantile=0)  # type: ignore[list-item]
+        return quantiles(self, name, [probabilities]).isel(quantile=0)  # type: ignore[list-item]
     levels = np.asarray(probabilities, float)
     if levels.ndim != 1 or not ((levels >= 0.0) & (levels <= 1.0)).all():
         raise StudyError(f"probabilities are numbers from 0 to 1, not {probabilities!r}")
-    values = _statistic(results, name, lambda x: np.quantile(x, levels), len(levels))
-    return results.data_array(name, values, {"quantile": levels})
+    values = _statistic(self, name, lambda x: np.quantile(x, levels), len(levels))
+    return self.data_array(name, values, {"quantile": levels})
 
 
-def summary(results: Results, name: str) -> Any:
+def summary(self: Results, name: str) -> Any:
     """(statistic, ...): mean, std, min, max, and count of finite values of an array over all cases."""
-    values = _statistic(results, name, lambda x: np.array([*(f(x) for f in STATISTICS.values()), x.size]), 5)
-    return results.data_array(name, values, {"statistic": [*STATISTICS, "count"]})
+    values = _statistic(self, name, lambda x: np.array([*(f(x) for f in STATISTICS.values()), x.size]), 5)
+    return self.data_array(name, values, {"statistic": [*STATISTICS, "count"]})
 
 
-def histogram(results: Results, name: str, bins: int = 50) -> Any:
+def histogram(self: Results, name: str, bins: int = 50) -> Any:
     """(bin, ...): number of cases in ``bins`` equal parts of the range of all entries; "bin" is the middle of each."""
-    ranges = _statistic(results, name, lambda x: np.array([x.min(), x.max()]), 2)
+    ranges = _statistic(self, name, lambda x: np.array([x.min(), x.max()]), 2)
     if not np.isfinite(ranges).any():
         raise StudyError(f"{name!r} has no finite values")
     edges = np.histogram_bin_edges(np.array([np.nanmin(ranges), np.nanmax(ranges)]), bins)
-    counts = _statistic(results, name, lambda x: np.histogram(x, edges)[0].astype(float), bins)
-    array = results.data_array(name, np.nan_to_num(counts).astype(np.int64), {"bin": 0.5 * (edges[1:] + edges[:-1])})
-    array["bin"].attrs = {"units": results.unit(name)} if results.unit(name) else {}
+    counts = _statistic(self, name, lambda x: np.histogram(x, edges)[0].astype(float), bins)
+    array = self.data_array(name, np.nan_to_num(counts).astype(np.int64), {"bin": 0.5 * (edges[1:] + edges[:-1])})
+    array["bin"].attrs = {"units": self.unit(name)} if self.unit(name) else {}
     array.attrs = {"edges": edges}
     return array
 
 
-def sensitivity(results: Results, name: str, bins: int | None = None) -> Any:
+def sensitivity(self: Results, name: str, bins: int | None = None) -> Any:
     """Sobol's sensitivity indices: the share of the variance of each entry due to each factor.
 
     The result is an ``xarray.Dataset`` with the axis "factor" first.  "first" is the effect of a factor alone, "total"
@@ -64,18 +64,18 @@ def sensitivity(results: Results, name: str, bins: int | None = None) -> Any:
     """
     xarray = library("xarray", "sensitivity()", "labelled")
     kinds: tuple[str, ...]
-    if results.record["definition"]["sampling"] == "saltelli":
-        factors = list(results.record["factors"])
-        both = _indices_of_design(results, name, len(factors))
+    if self.record["definition"]["sampling"] == "saltelli":
+        factors = list(self.record["factors"])
+        both = _indices_of_design(self, name, len(factors))
         kinds, estimator = ("first", "total"), "Saltelli 2010 (first), Jansen 1999 (total)"
     else:
-        every = {column: x for factor in results.varied for column, x in results.columns(factor).items()}
+        every = {column: x for factor in self.varied for column, x in self._table_columns(factor).items()}
         columns = {column: x for column, x in every.items() if np.ptp(x) > 0.0}
         factors = list(columns)
-        both = _indices_of_data(results, name, list(columns.values()), bins)[None]
+        both = _indices_of_data(self, name, list(columns.values()), bins)[None]
         kinds, estimator = ("first",), "given data, means over bins of equal count"
     lead = {"factor": factors}
-    indices = {kind: results.data_array(name, values, lead) for kind, values in zip(kinds, both, strict=True)}
+    indices = {kind: self.data_array(name, values, lead) for kind, values in zip(kinds, both, strict=True)}
     for array in indices.values():
         array.attrs.pop("units", None)
     return xarray.Dataset(indices, attrs={"estimator": estimator, "of": name})

@@ -51,7 +51,7 @@ class Layout(NamedTuple):
 
 
 class Store:
-    """Arrays of a study, written chunk by chunk; ``layouts`` are those of the chunks that are done, by name."""
+    """Arrays of a study, written chunk by chunk, with the ``layouts`` of stored arrays by name."""
 
     def __init__(self, record: dict[str, Any], layouts: Mapping[str, Layout] | None = None):
         self.record = record
@@ -68,7 +68,7 @@ class Store:
         raise NotImplementedError
 
     def write(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write a chunk; raises ``StudyError`` if its arrays are not alike those of the chunks before."""
+        """Write a chunk; raises ``StudyError`` if layouts of its arrays differ from those of earlier chunks."""
         layouts = {name: Layout(values.dtype, values.shape[1:]) for name, values in arrays.items()}
         self.layouts = self.layouts or layouts
         if layouts.keys() != self.layouts.keys():
@@ -335,7 +335,7 @@ class TableArray:
 
 
 def _done_cases(record: Mapping[str, Any], is_done: Any) -> np.ndarray:
-    """(cases,): which are done."""
+    """(cases,) of bool: whether cases are done."""
     chunks = np.array([is_done(k) for k in range(_n_chunks(record))], bool)
     return np.repeat(chunks, record["definition"]["chunk"])[: record["n_cases"]]
 

@@ -20,8 +20,7 @@ from . import sampling as designs
 from .cases import Cases
 from .computations import Computation
 from .distributions import Distribution, Given, Grid, distribution
-from .errors import StudyError
-from .options import check_count
+from .errors import StudyError, check_count
 from .quantities import Quantity, factor_names, quantity
 from .record import described
 from .results import Results
@@ -96,7 +95,7 @@ class Study:
 
     @property
     def n_cases(self) -> int:
-        """All cases: those asked for, times what the design makes of each, times the points of grids."""
+        """Number of all cases: ``cases`` times the cases per row of the design times the points of grids."""
         return self.cases * designs.cases_per_row(self.sampling, len(self.factors)) * math.prod(self.grid_shape)
 
     @property
@@ -198,7 +197,7 @@ class Study:
     # Description -----------------------------------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any]:
-        """The study as plain data: what it is, and what its arrays mean."""
+        """The study as plain data: its definition, and axes, labels and units of its arrays."""
         mech, compute = self.mechanism, self.compute
         axes = {name: list(x) for name, x in compute.axes(mech).items()}
         units = {name: varied.unit for name, varied in self.quantities.items() if varied.unit}
