@@ -23,6 +23,12 @@ hypothesis.settings.load_profile("repeatable")
 gc.set_threshold(200_000, 20, 20)
 
 
+def pytest_collection_finish():
+    """Modules and thousands of tests stay until the end: they are not looked through again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def no_recipes_of_changed_code(request):
     """Tests that change the package while it runs neither use nor leave programs that were kept by recipe."""

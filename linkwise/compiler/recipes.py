@@ -176,7 +176,7 @@ def remembered(function: Callable[..., Any], *arguments: Any) -> Remembered:
         return Remembered(program, notes, again)
     made = again()
     program, notes = _program(made), getattr(made, "notes", None)
-    if key is not None and _runs_its_sources():  # making it may have loaded modules
+    if key is not None and _LOADED.is_installed():  # making it may have loaded modules
         if program.recipe is None:  # else it was made by another function, whose recipe names it
             program.__dict__["recipe"] = key
         cache.store(key, _written(program, notes), cache.OUTLINE)
@@ -271,18 +271,21 @@ class _LoadedCode:
     def __init__(self) -> None:
         self._modules: set[str] = set()
         self._count = 0  # of all modules, the package's or not, when they were last looked through
-        # Namespace by namespace, how a name is looked up in it, names and values: compared without a line of Python.
-        self._known: list[tuple[Callable[[str], Any], tuple[str, ...], tuple[Any, ...]]] = []
+        # Namespaces, what gets the values of their names, and these values: compared without a line of Python.
+        self._known: list[tuple[Mapping[str, Any], Callable[[Mapping[str, Any]], Any], Any]] = []
 
     def is_unchanged(self) -> bool:
         """Whether all are what they were, and came with the package."""
-        if len(sys.modules) != self._count and not self._look_through():
+        try:
+            return self.is_installed() and all(get(space) == values for space, get, values in self._known)
+        except KeyError:  # a function was removed
             return False
-        return all(all(map(operator.is_, map(look_up, names), values)) for look_up, names, values in self._known)
 
-    def _look_through(self) -> bool:
-        """Note the functions of modules that were loaded since; whether these and the sources are as installed."""
+    def is_installed(self) -> bool:
+        """Whether modules that were loaded since are as they were installed, and so are their sources."""
         count, modules = len(sys.modules), tuple(sys.modules.items())
+        if count == self._count:
+            return True
         new = {name: x for name, x in modules if name.startswith(_OURS) and name not in self._modules}
         if new and _sources_changed():
             return False
@@ -291,7 +294,10 @@ class _LoadedCode:
             if not all(_is_installed(value) for _, values in functions for value in values.values()):
                 return False
             self._modules.add(name)
-            self._known += [(space.get, tuple(values), tuple(values.values())) for space, values in functions]
+            for space, values in functions:
+                if values:
+                    get = operator.itemgetter(*values)
+                    self._known.append((space, get, get(space)))
         self._count = count
         return True
 
