@@ -251,20 +251,24 @@ def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: n
 
     first    (3, nv, nv): what ``inverse_dynamics_derivatives`` gives
     second   (3, nv, nv, nv): its derivatives along tangent directions of q
+    """
+    bodies = zip(tree.mechanism.bodies, tree.links, strict=True)
+    rotors = [x for body, link in bodies if not body.mimic for x in link.armature]
+    links_alone = first[2] - np.diag(np.array(rotors, dtype=object))
+    return of_changes(second, links_alone, tree.mechanism.coordinates.structure_constants)
+
+
+def of_changes(second: np.ndarray, links_alone: np.ndarray, structure_constants: np.ndarray) -> list[np.ndarray]:
+    """The second derivatives, from how the first ones (3, ..., nv, nv) change along tangent directions of q.
 
     Where directions commute, half of those along q and q is the other half.  Those by v and v follow from the
     derivatives of the mass matrix of the links alone: rotors resist acceleration only.
     """
-    (_, _, mass), (d_qq, d_vq, d_aq) = first, second
-    structure_constants = tree.mechanism.coordinates.structure_constants
-    for j, k in zip(*np.triu_indices(len(mass), 1), strict=True):
-        if not structure_constants[j, k].any():
-            d_qq[:, j, k] = d_qq[:, k, j]
-    bodies = zip(tree.mechanism.bodies, tree.links, strict=True)
-    rotors = [x for body, link in bodies if not body.mimic for x in link.armature]
-    links_alone = mass - np.diag(np.array(rotors, dtype=object))
-    d_vv = np.moveaxis(twice_symmetric_connection(links_alone, d_aq, structure_constants), -1, 0)
-    return [d_qq, d_vv, np.swapaxes(d_vq, 1, 2), d_aq]
+    d_qq, d_vq, d_aq = second
+    j, k = np.nonzero(np.triu(~structure_constants.any(axis=-1), 1))
+    d_qq[..., j, k] = d_qq[..., k, j]
+    d_vv = np.moveaxis(twice_symmetric_connection(links_alone, d_aq, structure_constants), -1, -3)
+    return [d_qq, d_vv, np.swapaxes(d_vq, -1, -2), d_aq]
 
 
 register(
