@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,13 +79,3 @@ def for_each_mask(
         states = np.asarray((held == mask).all(axis=-1))
         found.append((states, function(mechanism_holding(mech, mask), *(x[states] for x in given))))
     return found
-
-
-def batch_of(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:
-    """The batch of all arrays (..., n), a mask (..., len(mech.loops)) and wrenches (..., n_links, 6)."""
-    shapes = [x.shape[:-1] for x in arrays]
-    if active is not None:
-        shapes.append(active.shape[:-1])
-    if wrenches is not None:
-        shapes.append(np.shape(wrenches)[:-2])
-    return np.broadcast_shapes(*shapes)
