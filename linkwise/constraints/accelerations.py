@@ -177,15 +177,13 @@ def _by_decomposition(mech: Mechanism, inputs: Inputs, how: Method) -> Float64Ar
     if inputs.active is None or inputs.active.all():
         return motion_under(mech, inputs, how)[1]
     pushed = np.zeros((mech.n_links, 6)) if inputs.wrenches is None else np.asarray(inputs.wrenches)
-    forces, result = pushed.reshape(*pushed.shape[:-2], -1), np.empty((*inputs.batch, mech.nv))
+    forces = pushed.reshape(*pushed.shape[:-2], -1)
 
     def held(mech: Mechanism, q: Any, v: Any, tau: Any, forces: Any) -> Float64Array:
         wrenches = forces.reshape(*forces.shape[:-1], mech.n_links, 6)
         return accelerations(mech, Inputs((q, v, tau), None, wrenches), how._replace(rank=None))
 
-    for states, a in for_each_mask(held, mech, inputs.active, *inputs.arrays, forces):
-        result[states] = a
-    return result
+    return for_each_mask(held, mech, inputs.active, *inputs.arrays, forces)
 
 
 def motion_under(
@@ -358,7 +356,7 @@ def null_space(
     jacobian, rank = that_count(mech, constraint_jacobian(mech, q), mask, tolerance), None
     if tolerance is None and mech.loops and has_infinitesimal_motions(mech):
         if mask is not None:
-            return _null_spaces(mech, mask, q, method, independent)
+            return for_each_mask(functools.partial(null_space, method=method, independent=independent), mech, mask, q)
         jacobian, rank = completed_rows(mech, jacobian, q)
     svd = decomposed_jacobian(mech, jacobian, tolerance, rank)
     with told_of_idle_motions(mech, q, independent):
@@ -373,16 +371,6 @@ def null_space(
     basis = basis[..., :dofs]
     promised = method != "partitioning" and independent is None
     return orthonormalized(basis) if promised and sizes(mech).has_lengths else basis
-
-
-def _null_spaces(mech: Mechanism, mask: Float64Array, q: Float64Array, method: str, independent: Any) -> Float64Array:
-    """``null_space`` of the mechanisms of the loops that hold."""
-    found = for_each_mask(functools.partial(null_space, method=method, independent=independent), mech, mask, q)
-    batch, largest = np.shape(found[0][0]), max((basis.shape[-1] for _, basis in found), default=0)
-    result = np.zeros((*batch, mech.nv, largest))
-    for states, basis in found:
-        result[states, :, : basis.shape[-1]] = basis
-    return result
 
 
 # -- shared -------------------------------------------------------------------------------------------

@@ -251,14 +251,11 @@ def project(
         mask: Any = loop_mask(mech, active, q=start, v=v)
         energies = () if energy is None else (real_numbers("energy", energy)[..., None],)
         how: dict[str, Any] = {"tolerance": tolerance, "largest": largest, "aim": aim}
-        batch = np.broadcast_shapes(*(x.shape[:-1] for x in (start, v, mask, *energies)))
-        state = np.empty((*batch, mech.nq + mech.nv))
 
         def held(part: Mechanism, q: Any, v: Any, *energies: Any) -> Float64Array:
             return np.concatenate(project(part, q, v, *(x[..., 0] for x in energies), **how), axis=-1)
 
-        for states, projected in for_each_mask(held, mech, mask, start, v, *energies):
-            state[states] = projected
+        state = for_each_mask(held, mech, mask, start, v, *energies)
         return state[..., : mech.nq], state[..., mech.nq :]
     aim = LOOPS.aim * tolerance if aim is None else aim
     unit = _with_unit_quaternions(mech, start, "the configuration")
