@@ -205,8 +205,11 @@ def in_precision_of_arguments(function: Function) -> Function:
     @functools.wraps(function)
     def rounded(mech: Mechanism, *arrays: Any, **settings: Any) -> Any:
         result = function(mech, *arrays, **settings)
-        given = [x for x in (*arrays, settings.get("tau"), settings.get("wrenches")) if not _is_choice(x)]
-        if not any(getattr(x, "dtype", None) is _FLOAT32 for x in given) or not all(map(is_single, given)):
+        first = arrays[0] if arrays else settings.get("q")
+        if getattr(first, "dtype", None) is not _FLOAT32:  # by far the most calls
+            return result
+        given = (*arrays, settings.get("v"), settings.get("tau"), settings.get("wrenches"))
+        if not all(_is_choice(x) or is_single(x) for x in given):
             return result
         if isinstance(result, tuple):
             return tuple(np.asarray(x, dtype=_FLOAT32)[()] for x in result)

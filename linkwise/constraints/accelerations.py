@@ -33,7 +33,7 @@ from .sizes import sizes
 from .solver import ACCELERATIONS, MOTION, Inputs, answer, answers, has_generic_rank, serves, solve
 from .tolerances import LOOPS
 
-_FLOAT64 = np.dtype("float64")
+_ARRAY, _FLOAT64 = np.ndarray, np.dtype("float64")
 ALL_METHODS = ("elimination", "svd", "lagrange", *METHODS)
 
 
@@ -86,8 +86,8 @@ class Method(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether the elimination, whatever the rank, is the answer."""
-        others = (self.baumgarte, self.independent, self.tolerance, self.damping)
-        return self.name == "elimination" and all(x is None for x in others)
+        is_plain = self.baumgarte is self.independent is self.tolerance is self.damping is None
+        return is_plain and self.name == "elimination"
 
 
 ELIMINATION = Method()
@@ -139,7 +139,7 @@ def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float6
     motion = float64_function(mech, MOTION)
 
     def function(q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
-        if wrenches is None and type(q) is np.ndarray and q.ndim == 1 and q.dtype is _FLOAT64:  # most calls, and short
+        if wrenches is None and type(q) is _ARRAY and q.ndim == 1 and q.dtype is _FLOAT64:  # most calls, and short
             try:
                 a, _, consistency = motion(q, v, tau)
             except (KernelError, TypeError):

@@ -97,12 +97,12 @@ def inverse_dynamics(
     def reference(q: Any, v: Any, a: Any, mask: Any, wrenches: Any) -> Float64Array:
         return _forces_for(mech, Inputs((q, v, a), mask, wrenches), how)
 
-    if any(x is not None for x in how[2:]):
-        tau = reference(q, v, a, mask, wrenches)
-    else:
+    if how.weights is how.distribution is how.independent is how.besides is None:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
         options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
         tau = solve(mech, "closed_inverse_dynamics", Inputs((q, v, a), mask, wrenches), reference, options)
+    else:
+        tau = reference(q, v, a, mask, wrenches)
     if how.weights is how.distribution is None and mixes_units(mech, driven):
         jacobian = terms(mech, q, v, active=mask, infinitesimal=True).jacobian
         null = decompose(sizes(mech).rows[:, None] * jacobian * velocity_units(mech)).null

@@ -87,10 +87,14 @@ class Inputs(NamedTuple):
         return np.broadcast_shapes(*shapes)
 
     @property
-    def ports(self) -> dict[str, Any]:
-        """The optional inputs that are given."""
-        ports = {"active": self.active, "wrenches": self.wrenches}
-        return {name: np.asarray(x, dtype=float) for name, x in ports.items() if x is not None}
+    def ports(self) -> tuple[tuple[str, ...], list[Any]]:
+        """The names of the optional inputs that are given, and these."""
+        if self.wrenches is None:
+            return ((), []) if self.active is None else (("active",), [self.active])
+        wrenches = np.asarray(self.wrenches, dtype=float)
+        if self.active is None:
+            return ("wrenches",), [wrenches]
+        return ("active", "wrenches"), [self.active, wrenches]
 
     def of(self, states: np.ndarray) -> Inputs:
         """The inputs of the chosen ``states`` (batch,) of a batch."""
@@ -123,11 +127,11 @@ def solve(
     """
     if not serves(mech, name, inputs.active is None):
         return reference(*inputs.arrays, inputs.active, inputs.wrenches)
-    given = inputs.ports
-    ports = (*given, "status") if judged_by and name == ACCELERATIONS else (*given,)
+    ports, given = inputs.ports
+    ports = (*ports, "status") if judged_by and name == ACCELERATIONS else ports
     request = (name, ("ports", ports), *options) if ports or options else name
     with np.errstate(invalid="ignore"):  # what is in doubt is no number
-        result = float64_function(mech, request)(*inputs.arrays, *given.values())
+        result = float64_function(mech, request)(*inputs.arrays, *given)
     everything = results = [np.asarray(x) for x in several(result)]
     if judged_by:
         *results, reliability, consistency = everything

@@ -56,6 +56,8 @@ def forward_dynamics(
 def inverse_dynamics(
     mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, **settings: Any
 ) -> Float64Array:
+    if mech.loops and not settings:
+        return constrained_inverse.inverse_dynamics(mech, q, v, a, wrenches=wrenches)
     elements, sharing = _acting(mech, InverseDynamicsSettings, settings)
     besides: Float64Array | None = None
     if elements is not None:
@@ -99,10 +101,10 @@ def joint_wrenches(
 def forward_dynamics_derivatives(
     mech: Mechanism, q: Any, v: Any = None, tau: Any = None, wrenches: Any = None, **settings: Any
 ) -> Three:
+    if mech.loops and not settings:
+        return constrained_derivatives.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
     elements, others = _acting(mech, ForwardDerivativesSettings, settings)
     active = others.get("active")
-    if mech.loops and elements is active is None:
-        return constrained_derivatives.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
     if mech.loops or active is not None:
         at = state_of(mech, q, v, tau, wrenches, elements, active)
         return constrained_derivatives.derivatives_at(at)
@@ -146,6 +148,8 @@ def with_second_derivatives_of_forces(
 
 def _acting(mech: Mechanism, known: Any, settings: Mapping[str, Any]) -> tuple[Applied | None, dict[str, Any]]:
     """The force elements that act, and the other settings that are given, of those that a ``TypedDict`` lists."""
+    if not settings:
+        return None, {}
     for name in settings:
         if name not in known.__annotations__:
             raise TypeError(f"unexpected keyword argument {name!r}: there are {', '.join(known.__annotations__)}")
