@@ -23,12 +23,12 @@ from .equations import decomposed, decomposed_motions, position_error, require_f
 from .infinitesimal import has_infinitesimal_motions
 from .locked import Held, held_by
 from .loop_closure import LoopEquations, closed_by
+from .masks import for_each_mask, loop_mask
 from .redundancy import decide_around, loop_equations, redundancy
 from .sizes import random_configurations, sizes, units
-from .solver import RELIABLE, has_generic_rank
+from .solver import WELL_CONDITIONED, answers, has_generic_rank
 from .tolerances import LOOPS
 
-NEAR = 0.1  # pivots relative to the largest: with less, near singular positions, SVDs tell better where a state belongs
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
 TRIES = 40  # guesses of ``assemble``, each further from the given one than those before
 FURTHER = 0.1  # dimensionless, in root mean square: by how much
@@ -229,9 +229,11 @@ def project(
     largest: float = 0.125,
     rank: Any = None,
     aim: float | None = None,
+    active: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """(q, v) moved the least that closes all loops and satisfies their velocity constraints (3.10, 3.11), by G^+;
-    lengths in units of the sizes of loops, so that the result does not depend on units.
+    """(q, v) moved the least that closes all loops, or those that are ``active``, and satisfies their velocity
+    constraints (3.10, 3.11), by G^+; lengths in units of the sizes of loops, so that the result does not depend on
+    units.
 
     energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
               on the constraint manifold
@@ -239,8 +241,22 @@ def project(
               loops): the state was not near the mechanism's branch, and jumping to another would be silent
     rank      (...): no more than this many constraints are independent (see ``generic_rank``)
     aim       an error below ``tolerance`` to which loops are closed if they can be, about round-off by default
+    active    (..., len(mech.loops)) booleans: loops that count, state by state; sizes are those of the mechanism that
+              has no others
     """
     start, v = checked_arrays(mech, q=q, v=v)
+    if active is not None:
+        if rank is not None:
+            raise MechanismError("rank is that of all constraints, and active lets some go: give one of them")
+        mask: Any = loop_mask(mech, active, q=start, v=v)
+        energies = () if energy is None else (real_numbers("energy", energy)[..., None],)
+        how: dict[str, Any] = {"tolerance": tolerance, "largest": largest, "aim": aim}
+
+        def held(part: Mechanism, q: Any, v: Any, *energies: Any) -> Float64Array:
+            return np.concatenate(project(part, q, v, *(x[..., 0] for x in energies), **how), axis=-1)
+
+        state = for_each_mask(held, mech, mask, start, v, *energies)
+        return state[..., : mech.nq], state[..., mech.nq :]
     aim = LOOPS.aim * tolerance if aim is None else aim
     unit = _with_unit_quaternions(mech, start, "the configuration")
     quick = projected_by_elimination(loop_equations(mech), unit, v, tolerance, aim, rank)
@@ -449,6 +465,6 @@ def projected_by_elimination(
     if (size > aim).any():
         to = np.where((size > aim)[..., None], kernel(q, np.zeros(mech.nv))[0][..., : mech.nq], q)
     state, reliability = kernel(to, v)  # velocities are those before its last correction: now there is next to none
-    if not (np.all(reliability > RELIABLE + NEAR**2) and np.all(equations.is_closed(to, tolerance))):
+    if not (np.all(answers(reliability, WELL_CONDITIONED)) and np.all(equations.is_closed(to, tolerance))):
         return None
     return to, state[..., mech.nq :]

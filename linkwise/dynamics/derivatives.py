@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -236,6 +237,22 @@ def step_derivatives(
 
 
 # -- of any kernel ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """A request (``compiler.store``) for the derivative of a named algorithm, with some ports, by inputs ``wrt``: as
+    ``jacobian_of`` has it in this mode, or the products with directions of ``jvp_of`` in the mode "products"."""
+
+    algorithm: str
+    wrt: str | tuple[str, ...]
+    ports: tuple[str, ...] = ()
+    mode: str = "auto"
+
+    def __call__(self, mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+        kernel = compile(self.algorithm, mech, dtype, parameters=parameters, ports=self.ports)
+        return jvp_of(kernel, self.wrt) if self.mode == "products" else jacobian_of(kernel, self.wrt, self.mode)
+
 
 COTANGENT, TANGENT = "cotangent", "tangent"  # names of the additional inputs of ``vjp_of`` and ``jvp_of``
 

@@ -14,6 +14,7 @@ from ..constraints.assembly import assemble, generic_rank
 from ..constraints.decomposition import decompose
 from ..constraints.equations import moved_by
 from ..constraints.force_units import mixes_units, velocity_units, warn_of_mixed_units
+from ..constraints.masks import loop_mask, mechanism_holding, row_mask
 from ..constraints.redundancy import closable_error
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
@@ -96,6 +97,7 @@ def find_equilibrium(
     activation: ArrayLike | None = None,
     within: float | None = None,
     forces: Any = ALL,
+    active: ArrayLike | None = None,
 ) -> Equilibrium:
     """A state of rest near ``q_guess``, or the joint forces that keep the mechanism at ``q_guess``, under all force
     elements (``forces="all"``).
@@ -111,6 +113,7 @@ def find_equilibrium(
     passive     springs, stops, ... (``linkwise.forces.Passive``) instead of those of the mechanism's joints
     ctrl, activation   control inputs and states of actuators, as for ``linearize``
     wrenches    (n_links, 6): external, constant in the link frames
+    active      (len(mech.loops),) booleans: constraints that hold; default: all
     stable      with solve_for="q": only accept a stable equilibrium, the end of a descent of the energy from the guess.
                        (Directions without stiffness may remain: ``stable`` of the result is then None.)
     within      largest distance of a coordinate from the guess (rad, m); None: any distance, but 0.5 rad, or half the
@@ -127,10 +130,19 @@ def find_equilibrium(
     one_of("solve_for", solve_for, UNKNOWNS)
     furthest = math.inf if solve_for == "q" else NOT_UNIT
     require_mechanism(mech)
+    if active is not None:
+        mask = loop_mask(mech, active)
+        if mask is None or mask.ndim > 1:
+            raise MechanismError(f"find_equilibrium takes one state, not the batch {np.shape(active)[:-1]}")
+        options = hold, passive, wrenches, solve_for, actuated, tolerance, max_steps, stable, ctrl, activation, within
+        balanced = find_equilibrium(mechanism_holding(mech, mask), q_guess, tau, *options, forces)
+        multipliers = np.zeros(mech.n_constraints)
+        multipliers[row_mask(mech, mask) > 0.0] = balanced.multipliers
+        return replace(balanced, multipliers=multipliers)
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     elements = driven(mech, passive, ctrl, activation)
-    at = state_of(mech, q_guess, None, tau, wrenches, None, "q_guess", furthest, elements)
+    at = state_of(mech, q_guess, None, tau, wrenches, elements, name="q_guess", furthest=furthest)
     if at.batch:
         raise MechanismError(f"find_equilibrium takes one state, not the batch {at.batch}")
     hold = names_of(hold)

@@ -46,6 +46,7 @@ def linearize(
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
     forces: Any = ALL,
+    active: ArrayLike | None = None,
 ) -> StateSpace:
     """The linear model of a mechanism near the state (q, v) under joint forces ``tau`` and all force elements
     (``forces="all"``), exact, loops included.
@@ -69,6 +70,7 @@ def linearize(
                        out, zero inputs and their steady activations.  Activations are states of the model, behind
                        others
     wrenches      (n_links, 6): external wrenches, constant in the link frames
+    active        (..., len(mech.loops)) booleans: constraints that hold; default: all
     form          "local": 2 p states, the local state-space form (4.8-4.10); "underlying": the ODE of all 2 nv
                        coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
     projection    P of the underlying form: "orthogonal", I - H^+ H in the given coordinates, or "independent", along
@@ -80,15 +82,15 @@ def linearize(
     """
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
-    usual = passive is ctrl is activation is wrenches is independent is inputs is outputs is None
+    usual = passive is ctrl is activation is wrenches is independent is inputs is outputs is active is None
     if usual and form == "local" and (plain := plain_model(mech, q, v, tau)) is not None:
         return plain
     if (away := away_from_contact(mech, q)) is not None:
         options = independent, inputs, outputs, passive, wrenches, form, projection, ctrl, activation
-        return replace(linearize(away, q, v, tau, *options), mechanism=mech)
+        return replace(linearize(away, q, v, tau, *options, active=active), mechanism=mech)
     acting = driven(mech, passive, ctrl, activation) if isinstance(mech, Mechanism) else None
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
-    at = state_of(mech, q, v, tau, wrenches, None, elements=acting)
+    at = state_of(mech, q, v, tau, wrenches, acting, active)
     if 0 in at.batch:
         return _empty_model(mech, at.batch, independent, inputs, outputs, form)
     form_of_model = local_form(at, independent) if form == "local" else _underlying_form(at, independent, projection)
@@ -135,10 +137,12 @@ def rate_jacobian(
     forces: Any = NONE,
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
+    active: ArrayLike | None = None,
 ) -> Float64Array:
     """(2 nv, 2 nv): the Jacobian of (dq/dt, dv/dt) by (tangent step of q, v), for implicit integrators: [Df].
 
-    With constraints it is [Df] P (4.4), P the projection of ``constraints.project``.
+    With constraints it is [Df] P (4.4), P the projection of ``constraints.project``, by the sizes of the whole
+    mechanism; of constraints that are ``active`` (..., len(mech.loops)), by default all.
 
     With ``rank`` (``constraints.generic_rank``) states need not have exactly closed loops.  Force elements act that
     ``forces`` names, with ``ctrl`` and ``activation`` as for ``linearize``; ``passive`` is another word for
@@ -149,7 +153,8 @@ def rate_jacobian(
     if passive is not None and forces is not NONE:
         raise MechanismError("forces and passive both have force elements: give one of them")
     elements = applied(mech, forces if passive is None else passive, ctrl, activation)
-    return rate_jacobian_at(state_of(mech, q, v, tau, wrenches, None, furthest=None, elements=elements), rank)
+    at = state_of(mech, q, v, tau, wrenches, elements, active, furthest=None)
+    return rate_jacobian_at(at, rank)
 
 
 def _empty_model(

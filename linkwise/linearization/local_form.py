@@ -15,7 +15,7 @@ from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function, stored
 from ..constraints.decomposition import times
-from ..constraints.solver import RELIABLE, answer, compiled_dofs
+from ..constraints.solver import answer, answers, compiled_dofs
 from ..constraints.variations import State, applied_force, numbered, variations
 from ..dynamics.resolved import resolved
 from ..mechanics.algorithms.algorithm import SOLVES_CONSTRAINED, Algorithm
@@ -73,7 +73,7 @@ def _reference(at: State, wanted: Any) -> LocalForm:
 
 def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
     """The local form by compiled kernels; None if there is no kernel or its status is not good for some state."""
-    if not compiled_dofs(at.mech):
+    if at.active is not None or not compiled_dofs(at.mech):
         return None
     chosen = _choice(at.mech, at.q, wanted)
     if chosen is None:
@@ -209,7 +209,7 @@ def _model_of_one_state(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.n
     if run is None or not q.shape == v.shape == tau.shape == shape:
         return None
     a, b, drift, tangent, acceleration, reliability, independent = run(q, v, tau)
-    if not reliability > RELIABLE:
+    if not answers(reliability):
         return None
     try:
         fields = shared[independent.tobytes()].copy()  # much quicker than a dictionary made key by key

@@ -24,12 +24,13 @@ import numpy as np
 from .. import constraints
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function
-from ..constraints.accelerations import accelerations
+from ..constraints.accelerations import Method, accelerations
 from ..constraints.charts import LocalParametrization, local_parametrization
 from ..constraints.derivatives import derivatives_at
 from ..constraints.elimination_orders import fronts, independent_places
 from ..constraints.infinitesimal import has_infinitesimal_motions
 from ..constraints.redundancy import redundancy
+from ..constraints.solver import Inputs
 from ..constraints.tolerances import LOOPS
 from ..constraints.variations import state_of
 from ..dynamics import diagonal, momenta
@@ -145,8 +146,8 @@ class Manifold:
         if not self.mech.loops:
             return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
         # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
-        rank = self.singular.rank
-        return accelerations(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=rank)
+        how = Method(self.formulation, self.baumgarte, rank=self.singular.rank)
+        return accelerations(self.mech, Inputs((q, v, tau), wrenches=wrenches), how)
 
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
@@ -156,7 +157,7 @@ class Manifold:
         if not self.mech.loops:
             return forward_dynamics_derivatives(self.mech, q, v, tau, wrenches)
         rank = None if self.singular.rank is None else int(self.singular.rank)
-        return derivatives_at(state_of(self.mech, q, v, tau, wrenches, None, furthest=None), rank)
+        return derivatives_at(state_of(self.mech, q, v, tau, wrenches, furthest=None), rank)
 
 
 # -- velocity variables -----------------------------------------------------------------------------------------

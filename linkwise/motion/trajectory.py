@@ -19,6 +19,7 @@ from .. import constraints
 from ..compiler.pipeline import compile
 from ..constraints.accelerations import accelerations
 from ..constraints.reactions import wrenches_of_joints
+from ..constraints.solver import Inputs
 from ..constraints.tolerances import LOOPS
 from ..display import mimebundle
 from ..dynamics import trees as tree
@@ -514,7 +515,7 @@ def _accelerations(motion: Trajectory) -> Float64Array:
         return tree.forward_dynamics(motion.mechanism, motion.q, motion.v, forces, *pushed)
 
     def at(now: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
-        return accelerations(now, q, v, tau, wrenches=wrenches)
+        return accelerations(now, Inputs((q, v, tau), wrenches=wrenches))
 
     return motion.by_moments(at, motion.q, motion.v, forces, *pushed)
 
