@@ -137,19 +137,19 @@ def inverse_kinematics(
     """Configurations in which frames reach ``targets``: many at once, compiled, by damped least squares.
 
     targets      {frame: target}, for all frames together: poses (..., 4, 4) or (rotation, position), positions (..., 3)
-                     or ``linkwise.kinematics.FrameTarget`` (rotations, directions, weights), in the world; batches
-                     broadcast
+                 or ``linkwise.kinematics.FrameTarget`` (rotations, directions, weights), in the world; batches
+                 broadcast
     q0           (..., nq) or {joint: ...}: start of the iterations; None for guesses of the library.  Where these fail,
-                     guesses follow; a floating base starts at its pose in q0
+                 guesses follow; a floating base starts at its pose in q0
     center_of_mass   (..., 3), or ``linkwise.kinematics.CenterOfMassTarget`` (some axes alone, a weight): position of
-                     the centre of mass of all moving links in the world, beside the targets of frames, which may then
-                     be {}
+                 the centre of mass of all moving links in the world, beside the targets of frames, which may then
+                 be {}
     posture      (..., nq) or {joint: ...}: the preferred configuration, as far as targets leave a choice, and the start
-                     of the iterations without q0.  Targets that are not reached with it are tried without
+                 of the iterations without q0.  Targets that are not reached with it are tried without
     limits       True: limits of the joints (``mech.limits.lower``, ``mech.limits.upper``), mimic joints included;
-                     False: none; or (lower, upper), each (nq,)
+                 False: none; or (lower, upper), each (nq,)
     tolerance    of every position (m), rotation and direction (rad); None: 1e-8 rad, and 1e-8 of the length of the
-                     mechanism's longest offset
+                 mechanism's longest offset
     attempts     number of guesses for each target; 1: q0 alone
     iterations   of an attempt at most
     seed         of the guesses: equal calls have equal results

@@ -104,20 +104,20 @@ def find_equilibrium(
 
     q_guess     ``mech.initial`` (the file's configuration, else neutral) if left out
     solve_for   "q": the configuration in which joint forces ``tau`` (zero if left out), gravity, springs and wrenches
-                       balance, loops closed; a near one, stable or not.  "tau": the least forces of the ``actuated``
-                       joints (all by default) that hold ``q_guess``, with ``tau`` at the other joints.  "ctrl": the
-                       control inputs of the actuators that hold it, within their ranges
+                balance, loops closed; a near one, stable or not.  "tau": the least forces of the ``actuated``
+                joints (all by default) that hold ``q_guess``, with ``tau`` at the other joints.  "ctrl": the
+                control inputs of the actuators that hold it, within their ranges
     hold        joints that stay at the guess; their holding forces are part of the result
     forces      force elements that act: "all", except those that ``mech.with_acting`` switched off; "none", kinds by
-                       name or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
+                name or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
     passive     springs, stops, ... (``linkwise.forces.Passive``) instead of those of the mechanism's joints
     ctrl, activation   control inputs and states of actuators, as for ``linearize``
     wrenches    (n_links, 6): external, constant in the link frames
     active      (len(mech.loops),) booleans: constraints that hold; default: all
     stable      with solve_for="q": only accept a stable equilibrium, the end of a descent of the energy from the guess.
-                       (Directions without stiffness may remain: ``stable`` of the result is then None.)
+                (Directions without stiffness may remain: ``stable`` of the result is then None.)
     within      largest distance of a coordinate from the guess (rad, m); None: any distance, but 0.5 rad, or half the
-                       mechanism's length, for mechanisms on contacts or with a floating base that loops hold
+                mechanism's length, for mechanisms on contacts or with a floating base that loops hold
     tolerance   largest unbalanced force, relative to the weight and the given forces
     max_steps   of Newton's method, and of each descent
 

@@ -52,29 +52,29 @@ def linearize(
     (``forces="all"``), exact, loops included.
 
     q, v, tau     if left out: ``mech.initial`` (the file's configuration, else neutral), at rest, no forces; also by
-                       joint, {joint: coordinates}; the state need not be an equilibrium (the model then has a drift)
+                  joint, {joint: coordinates}; the state need not be an equilibrium (the model then has a drift)
     independent   the coordinates of a closed mechanism: "partitioning" (well conditioned joint coordinates),
                        "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v; None:
-                       ``mech.metadata.independent_joints`` if they are known and determine the motion, else
+                  ``mech.metadata.independent_joints`` if they are known and determine the motion, else
                        "partitioning". With constraints on velocities alone (wheels) these are coordinates of
-                       velocities; positions have more, which are chosen
+                  velocities; positions have more, which are chosen
     inputs        joints that are driven, all by default; ``joint[k]``, or a name of ``mech.v_names``, is one coordinate
-                       of a joint with several; a mimic joint as an input drives its leader, as an output it has its own
-                       coordinate; actuators by name, all with "ctrl", the default if there is a ``ctrl``
+                  of a joint with several; a mimic joint as an input drives its leader, as an output it has its own
+                  coordinate; actuators by name, all with "ctrl", the default if there is a ``ctrl``
     outputs       y: positions of the independent coordinates by default; names of joints for their positions, with
                        ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
     forces        force elements that act: "all", except those that ``mech.with_acting`` switched off; "none", kinds by
-                       name or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
+                  name or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
     passive       springs, dampers, ... (``linkwise.forces.Passive``) instead of those of the mechanism's joints
     ctrl, activation   (n_ctrl,) or {actuator: input}, (n_activation,): control inputs and states of actuators; if left
-                       out, zero inputs and their steady activations.  Activations are states of the model, behind
-                       others
+                  out, zero inputs and their steady activations.  Activations are states of the model, behind
+                  others
     wrenches      (n_links, 6): external wrenches, constant in the link frames
     active        (..., len(mech.loops)) booleans: constraints that hold; default: all
     form          "local": 2 p states, the local state-space form (4.8-4.10); "underlying": the ODE of all 2 nv
-                       coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
+                  coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
     projection    P of the underlying form: "orthogonal", I - H^+ H in the given coordinates, or "independent", along
-                       the chosen coordinates, which depends on no unit
+                  the chosen coordinates, which depends on no unit
 
     q, v, tau, wrenches broadcast over leading batch dimensions; all states must have equally many degrees of freedom.
     Without states (a batch dimension of 0) the arrays are empty, with the shapes of general states of the mechanism. A
