@@ -184,6 +184,8 @@ def accelerations(
 ) -> Float64Array:
     """``forward_dynamics`` of float64 arrays, for loops that may be open; ``active`` as from ``loop_mask``."""
     one_of("method", method, ALL_METHODS)
+    if not mech.loops:
+        return tree.forward_dynamics(mech, q, v, tau, wrenches)
     plain = baumgarte is independent is tolerance is damping is None
     usual = method == "elimination" and plain and has_generic_rank(mech, rank, q.shape[:-1])
     highest = fronts(mech).pivots if usual and rank is not None else rank
@@ -192,7 +194,7 @@ def accelerations(
         options = (method, baumgarte, wrenches, independent, highest, tolerance, active, damping)
         return motion_under(mech, q, v, tau, *options)[1]
 
-    if damping is None and mech.loops and has_infinitesimal_motions(mech):
+    if damping is None and has_infinitesimal_motions(mech):
         return _by_decomposition(mech, q, v, tau, method, (baumgarte, wrenches, independent, rank, tolerance), active)
     if not usual or (active is not None and rank is not None):
         return reference(q, v, tau, active, wrenches)
