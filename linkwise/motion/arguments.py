@@ -60,7 +60,8 @@ class Driving:
         """What is asked for: the steps to be compiled, and their inputs by name."""
         parameters = by_name("parameters", self.parameters, "{'mass': masses}")
         step = step_of(mech, self.method, self.coordinates, parameters=tuple(parameters))
-        steps, held, tau, own_ctrl = count("steps", self.steps, 0), {}, self.tau, unless_empty(mech, self.ctrl)
+        held: dict[str, Held] = {}
+        steps, tau, own_ctrl = count("steps", self.steps, 0), self.tau, unless_empty(mech, self.ctrl)
         if isinstance(tau, Held):
             held["tau"], tau = tau, None
         if isinstance(own_ctrl, Held):
@@ -133,10 +134,8 @@ class Request:
         """float32 if all arrays that callers gave are, else float64."""
         asked = {**dict.fromkeys((*FEEDBACK, ACTIVE, DRIVE)), **self.asked}
         made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
-        given = {
-            **self.given,
-            "ctrl": self.asked.get("ctrl", self.given.get("ctrl")),
-        }  # without references of controllers
+        ctrl = self.asked.get("ctrl", self.given.get("ctrl"))  # without references of controllers
+        given = {**self.given, "ctrl": ctrl}
         chosen = [x for name, x in given.items() if x is not None and name not in made]
         arrays = any(isinstance(x, np.ndarray) or on_device(x) for x in chosen)  # numbers alone say nothing
         single = arrays and all(map(is_single, chosen))
