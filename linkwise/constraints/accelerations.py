@@ -156,7 +156,9 @@ def accelerations(mech: Mechanism, inputs: Inputs, how: Method = ELIMINATION) ->
     """``forward_dynamics`` of (q, v, tau) as float64 arrays, for loops that may be open; ``active`` as from
     ``loop_mask``."""
     one_of("method", how.name, ALL_METHODS)
-    if how.damping is None and mech.loops and has_infinitesimal_motions(mech):
+    if not mech.loops:
+        return tree.forward_dynamics(mech, *inputs.arrays, inputs.wrenches)
+    if how.damping is None and has_infinitesimal_motions(mech):
         return _by_decomposition(mech, inputs, how)
     usual = how.is_plain and has_generic_rank(mech, how.rank, inputs.arrays[0].shape[:-1])
     if usual and how.rank is not None:

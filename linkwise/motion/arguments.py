@@ -38,7 +38,7 @@ FEEDBACK_EXAMPLE = "{'target': q, 'kp': 100.0, 'kd': 10.0}"
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
 
 
-@dataclass(frozen=True)
+@dataclass
 class Driving:
     """How a motion is made, as callers say it: the arguments of ``rollout`` but for its start and what it returns."""
 
@@ -58,33 +58,34 @@ class Driving:
 
     def request(self, mech: Mechanism, q0: Any, v0: Any) -> Request:
         """What is asked for: the steps to be compiled, and their inputs by name."""
-        bare = step_of(mech, self.method, self.coordinates)
-        parameters, steps = by_name("parameters", self.parameters, "{'mass': masses}"), count("steps", self.steps, 0)
-        bare = bare.given(tuple(parameters))
-        held = {name: x for name, x in (("tau", self.tau), ("ctrl", self.ctrl)) if isinstance(x, Held)}
-        tau, own_ctrl = (None if name in held else getattr(self, name) for name in ("tau", "ctrl"))
-        own_ctrl = unless_empty(mech, own_ctrl)
-        step = bare.given(bare.parameters, acting_laws(mech, self.passive, bare, self.dt))
-        if "ctrl" in held and not step.acting.n_ctrl:
+        parameters = by_name("parameters", self.parameters, "{'mass': masses}")
+        step = step_of(mech, self.method, self.coordinates, parameters=tuple(parameters))
+        held: dict[str, Held] = {}
+        steps, tau, own_ctrl = count("steps", self.steps, 0), self.tau, unless_empty(mech, self.ctrl)
+        if isinstance(tau, Held):
+            held["tau"], tau = tau, None
+        if isinstance(own_ctrl, Held):
+            held["ctrl"], own_ctrl = own_ctrl, None
+        acting = acting_laws(mech, self.passive, step, self.dt)
+        if "ctrl" in held and not acting.n_ctrl:
             raise MechanismError(f"rollout: {no_controls(mech, 'ctrl')}")
         feedback, ctrl = self.feedback, own_ctrl
         if feedback is not None and not isinstance(feedback, Mapping):
-            acting, ctrl = self._with_controller(mech, step, own_ctrl)
-            step, feedback = bare.given(bare.parameters, acting), None
+            (acting, ctrl), feedback = self._with_controller(mech, acting, own_ctrl), None
         more = {} if self.wrenches is None else {"wrenches": self.wrenches}
-        more |= feedback_of(mech, feedback) | controls_of(mech, step.acting, ctrl, self.activation)
+        more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, self.activation)
         more |= schedule_of(mech, self.active) | drives_of(mech, self.drive, step, self.dt, steps)
-        now = mech.constraints.at_time(0.0)
+        bonds = mech.constraints
+        now = bonds.at_time(0.0)
         state = state_by_joint(now, {"q": q0, "v": v0, "tau": tau})
-        if mech.constraints.driven and v0 is None and self.drive is None:  # as slow as drives let it be
+        if v0 is None and self.drive is None and bonds.driven:  # as slow as drives let it be
             start = mech.initial if state["q"] is None else np.asarray(state["q"])
             state["v"] = constraints.project(now, start, np.zeros((*start.shape[:-1], mech.nv)))[1]
         given = {**state, "dt": step_length(mech, self.dt), **more, **parameters}
         asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: self.activation}
-        step = step.given(step.parameters, step.acting, tuple(more))
-        return Request(mech.constraints.structure, step, steps, given, asked, held)
+        return Request(bonds.structure, step.given(step.parameters, acting, tuple(more)), steps, given, asked, held)
 
-    def _with_controller(self, mech: Mechanism, step: Step, ctrl: Any) -> tuple[Acting, Any]:
+    def _with_controller(self, mech: Mechanism, acting: Acting, ctrl: Any) -> tuple[Acting, Any]:
         """What acts and control inputs, where feedback is a compiled controller: one more law, whose reference follows
         the inputs of actuators."""
         control = self.feedback
@@ -101,15 +102,15 @@ class Driving:
         if control.mech.nq != mech.nq or control.mech.nv != mech.nv:
             raise MechanismError(f"rollout: the controller is one of {control.mech.name!r}, not of {mech.name!r}")
         reference = control.references(step_length(mech, self.dt), self.steps)
-        own = np.zeros(step.acting.n_ctrl) if ctrl is None else np.asarray(inputs_by_actuator(mech, ctrl), dtype=float)
+        own = np.zeros(acting.n_ctrl) if ctrl is None else np.asarray(inputs_by_actuator(mech, ctrl), dtype=float)
         own = own[None] if own.ndim == 1 else own
         rows = np.broadcast_shapes(own.shape[:-1], reference.shape[:-1])
         together = np.concatenate([np.broadcast_to(x, (*rows, x.shape[-1])) for x in (own, reference)], axis=-1)
-        law = control.law_for(mech, bool(step.parameters))
-        return Acting((*step.acting.laws, law)), together if together.shape[-1] else None
+        law = control.law_for(mech, bool(self.parameters))
+        return Acting((*acting.laws, law)), together if together.shape[-1] else None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Request:
     """A motion in compiled steps whose arguments are checked but for the shapes of arrays.
 
@@ -133,10 +134,8 @@ class Request:
         """float32 if all arrays that callers gave are, else float64."""
         asked = {**dict.fromkeys((*FEEDBACK, ACTIVE, DRIVE)), **self.asked}
         made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
-        given = {
-            **self.given,
-            "ctrl": self.asked.get("ctrl", self.given.get("ctrl")),
-        }  # without references of controllers
+        ctrl = self.asked.get("ctrl", self.given.get("ctrl"))  # without references of controllers
+        given = {**self.given, "ctrl": ctrl}
         chosen = [x for name, x in given.items() if x is not None and name not in made]
         arrays = any(isinstance(x, np.ndarray) or on_device(x) for x in chosen)  # numbers alone say nothing
         single = arrays and all(map(is_single, chosen))
@@ -151,7 +150,7 @@ class Request:
 
     def with_given(self, given: Mapping[str, Any]) -> Request:
         """With other values of inputs."""
-        return replace(self, given={**self.given, **given})
+        return Request(self.mech, self.step, self.steps, {**self.given, **given}, self.asked, self.held)
 
     def part(self, first: int, steps: int) -> Request:
         """Some of the steps."""

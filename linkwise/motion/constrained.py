@@ -535,8 +535,8 @@ class Followed:
         rough = (self.unresolved[which] < 0) & (ahead < RESOLVED**2) & ~past
         if rough.any():
             some = now.some(rough)
-            whole = [x[rough] for x in there]
-            rough[rough] = poor[rough] | ~self._is_same(self._by_halves(some), whole, some.state[1], some.dt)
+            there_too = self._is_same(self._by_halves(some), [x[rough] for x in there], some.state[1], some.dt)
+            rough[rough] = poor[rough] | ~there_too
         self.unresolved[which[rough]] = now.k[rough]
         if poor.any():
             for whole, own in zip(there, self._from_rates(now.some(poor)), strict=True):

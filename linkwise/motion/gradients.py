@@ -567,7 +567,8 @@ class _Motion:
         driven = {name: x[_cut(some, 2 + PER_STEP[name])] if name in PER_STEP else x for name, x in self.driven.items()}
         given = {name: x[_cut(0, 1 + PER_STEP[name])] if name in PER_STEP else x for name, x in driven.items()}
         given |= {name: x[..., record, :] for name, x in zip(STATE, self.path, strict=False)}
-        request = replace(self.request, steps=every, given=given, asked={})
+        mech, step = self.request.mech, self.request.step
+        request = Request(mech, step, every, given, {}, {})
         run = planned(request, Kept(every, 1, False), self.target)
         run.goes_on = True
         states, status = run.records()

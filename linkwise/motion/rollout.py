@@ -243,10 +243,10 @@ def _over_steps(
 
 def planned(request: Request, kept: Kept, target: str) -> Run:
     """The rollout of a request."""
-    mech, step, dtype = request.mech, request.step, np.dtype(request.precision)
-    vectors = side_by_side(step, request.given["q"], request.given["v"])
+    mech, step, precision = request.mech, request.step, request.precision
+    dtype, vectors = np.dtype(precision), side_by_side(step, request.given["q"], request.given["v"])
     with_velocities = kept.all if in_momenta(step, target) else None
-    compiled = compiled_rollout(mech, step, Form(dtype.name, target, with_velocities, vectors))
+    compiled = compiled_rollout(mech, step, Form(precision, target, with_velocities, vectors))
     request = request.with_given({**compiled.numbers, TRUSTED: NONE_YET})
     arrays, batch = request.arrays(compiled.inputs, dtype, kept.every)
     sizes = (mech.nq, mech.nv, *(step.acting.n_activation,) * bool(step.acting.n_activation))

@@ -141,8 +141,6 @@ class Manifold:
 
     def accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None) -> np.ndarray:
         """(..., nv) under all joint forces ``tau`` and external ``wrenches`` (..., n_links, 6)."""
-        if not self.mech.loops:
-            return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
         # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
         how = Method(self.formulation, self.baumgarte, rank=self.singular.rank)
         return accelerations(self.mech, Inputs((q, v, tau), wrenches=wrenches), how)

@@ -511,8 +511,6 @@ def _accelerations(motion: Trajectory) -> Float64Array:
     """(m, nv): under all that acted."""
     forces = motion.tau + motion.passive_forces
     pushed = () if motion.wrenches is None else (motion.wrenches,)
-    if not motion.mechanism.loops:
-        return tree.forward_dynamics(motion.mechanism, motion.q, motion.v, forces, *pushed)
 
     def at(now: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
         return accelerations(now, Inputs((q, v, tau), wrenches=wrenches))
