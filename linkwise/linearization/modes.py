@@ -52,7 +52,7 @@ class Modes(NamedTuple):
         lines = ["frequency (Hz)  damping ratio  eigenvalue             largest displacements"]
         for k, value in enumerate(self.eigenvalues):
             shape = self.shapes[:, k]
-            order = np.argsort(-np.abs(shape), kind="stable")[:3]
+            order = np.argsort(-np.round(np.abs(shape), 9), kind="stable")[:3]  # equal ones in order of coordinates
             largest = ", ".join(f"{self.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
             real, ratio = (_remove_round_off(x, y) for x, y in ((value.real, value), (self.damping_ratios[k], 1.0)))
             damping = f"{ratio:.4g}" if value else "-"
