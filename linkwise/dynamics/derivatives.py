@@ -203,14 +203,18 @@ def _change_of_first(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> 
     return jvp_of(_first(mech, dtype, parameters), "q")
 
 
-def _second_by_directions(mech: Mechanism, *state: ArrayLike) -> tuple[Float64Array, ...]:
+def _second_by_directions(
+    mech: Mechanism, *state: ArrayLike
+) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
     """The second derivatives of inverse dynamics, from the changes of the first along each direction."""
     q, v, a = (np.asarray(x)[..., None, :] for x in state)
     changes = kernel_function(mech, _change_of_first)(q, v, a, np.eye(mech.nv, dtype=q.dtype))
     mass = kernel_function(mech, "inverse_dynamics_derivatives")(*state)[..., 2, :, :]
     rotors = [body.armature for body in mech.bodies if not body.mimic]
     links_alone = mass - np.diag(np.concatenate(rotors))
-    return tuple(of_changes(np.moveaxis(changes, (-4, -3), (-1, 0)), links_alone, mech.coordinates.structure_constants))
+    along_last = np.moveaxis(changes, (-4, -3), (-1, 0))
+    d_qq, d_vv, d_qv, d_aq = of_changes(along_last, links_alone, mech.coordinates.structure_constants)
+    return d_qq, d_vv, d_qv, d_aq
 
 
 @compile_instead("'rk4_step_derivatives', 'semi_implicit_step_derivatives' or that of another method")

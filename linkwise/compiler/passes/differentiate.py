@@ -417,8 +417,8 @@ class _Pushed:
         self._in_cells = {
             array: nodes for array, nodes in changes.items() if self._change_of_input[array].space == CELL
         }
-        read = {place.array for body, _ in program.bodies for place in body.reads if place.space == OUTPUT}
-        self._value_of_output = {k: self._taken(program.outputs[k].size) for k in sorted(read)}
+        needed = {place.array for body, _ in program.bodies for place in body.reads if place.space == OUTPUT}
+        self._value_of_output = {k: self._taken(program.outputs[k].size) for k in sorted(needed)}
         self._moving: dict[tuple[str, int], np.ndarray] = {(CELL, 0): np.zeros(program.cells, bool)}
         complete = not program.sparse  # every element is written
         self._moving |= {(OUTPUT, k): np.full(array.size, complete) for k, array in enumerate(program.outputs)}

@@ -20,9 +20,9 @@ def drop_unread(program: Program) -> Program:
         used[cells] = True
     accesses: dict[tuple[Body, bool], dict[int, list[np.ndarray]]] = {}
     for loop in program.loops:
-        for read in (True, False):
-            for body, number, _, elements in loop.elements(CELL, read):
-                accesses.setdefault((body, read), {}).setdefault(number, []).append(elements)
+        for is_read in (True, False):
+            for body, number, _, elements in loop.elements(CELL, is_read):
+                accesses.setdefault((body, is_read), {}).setdefault(number, []).append(elements)
 
     def kept(body: Body) -> list[int]:
         """The numbers of the results of a body that something is computed from."""
@@ -31,7 +31,7 @@ def drop_unread(program: Program) -> Program:
         return sorted([*written, *(k for k, parts in cells.items() if any(used[x].any() for x in parts))])
 
     before = -1
-    while before != (before := np.count_nonzero(used)):
+    while before != (before := int(np.count_nonzero(used))):
         for body, _ in program.bodies:
             wanted = [body.program.results[0][k] for k in kept(body)]
             read = accesses.get((body, True), {})
