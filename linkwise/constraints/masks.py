@@ -83,6 +83,8 @@ def for_each_mask(
     core = np.max([result.shape[1:] for result in results], axis=0).astype(int)
     filled = np.zeros((*batch, *core), dtype=results[0].dtype)
     for states, result in zip(each, results, strict=True):
-        places = tuple(slice(size) for size in result.shape[1:])
-        filled[(states, *places) if batch else (..., *places)] = result if batch else result[0]
+        padded = np.pad(
+            result, [(0, 0), *((0, most - size) for most, size in zip(core, result.shape[1:], strict=True))]
+        )
+        filled[states] = padded if batch else padded[0]
     return filled

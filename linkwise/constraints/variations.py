@@ -32,7 +32,7 @@ from ..mechanism import Mechanism, MechanismError
 from ..mechanism.quaternions import NOT_UNIT, with_unit_quaternions
 from .accelerations import Terms, require_inertia_of_motions, terms
 from .decomposition import Decomposition, times, transposed_times
-from .equations import decomposed_jacobian, opening_rates
+from .equations import decomposed_jacobian, loop_of, opening_rates
 from .masks import loop_mask, row_mask
 from .redundancy import redundancy
 from .sizes import sizes
@@ -335,26 +335,21 @@ def refuse_open(at: State, equations: Terms) -> None:
     rows = sizes(mech).rows
     opening = np.abs(rows * equations.error).reshape(-1, mech.n_constraints)
     if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
-        gap = (opening / rows).max()
+        gap, loop = (opening / rows).max(), loop_of(mech, int(np.argmax(opening.max(axis=0))))
         raise MechanismError(
-            f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
+            f"loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
             "linkwise.constraints.assemble or project before linearizing"
         )
     velocity, bound = opening_rates(mech, equations.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
     velocity = of_active(at, velocity[..., None])[..., 0]
     if np.any(velocity > bound):
         velocity = velocity.reshape(-1, mech.n_constraints)
+        loop = loop_of(mech, int(np.argmax(velocity.max(axis=0))))
         raise MechanismError(
-            f"the velocities violate the constraints of loop {_loop(mech, velocity)!r} of mechanism {mech.name!r}, by "
+            f"the velocities violate the constraints of loop {loop!r} of mechanism {mech.name!r}, by "
             f"{(velocity / rows).max():.3g} per second: make them consistent with "
             "linkwise.constraints.project(mech, q, v)"
         )
-
-
-def _loop(mech: Mechanism, violations: np.ndarray) -> str:
-    """The loop with the largest of the violations (states, m)."""
-    row = int(np.argmax(violations.max(axis=0)))
-    return next(loop.name for loop in mech.loops if row < mech.constraints.rows(loop.name).stop)
 
 
 def _refuse_singular_positions(at: State, svd: Decomposition) -> None:
