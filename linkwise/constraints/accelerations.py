@@ -157,7 +157,8 @@ def accelerations(mech: Mechanism, inputs: Inputs, how: Method = ELIMINATION) ->
     ``loop_mask``."""
     one_of("method", how.name, ALL_METHODS)
     if not mech.loops:
-        return tree.forward_dynamics(mech, *inputs.arrays, inputs.wrenches)
+        q, v, tau = inputs.arrays
+        return tree.forward_dynamics(mech, q, v, tau, inputs.wrenches)
     if how.damping is None and has_infinitesimal_motions(mech):
         return _by_decomposition(mech, inputs, how)
     usual = how.is_plain and has_generic_rank(mech, how.rank, inputs.arrays[0].shape[:-1])
