@@ -55,8 +55,8 @@ def from_xml(
     links = {link.text("name"): link for link in model.all("link")}
     drake.note_omissions(model)
     joints = [element for element in model.children if element.tag == "joint" or drake.is_joint(element)]
-    for link in links.values():
-        for sensor in link.all("sensor"):
+    for described in links.values():
+        for sensor in described.all("sensor"):
             omit(sensor, "sensor", "not read")
     for plugin in model.all("plugin"):
         omit(plugin, "plugin", "what a plugin does is not in the file")

@@ -125,9 +125,11 @@ def initial_of(tree: Tree) -> Coordinates:
             if joint.kind.only_step:
                 values.append((joint.name, (joint.reference,)))
             elif joint.kind.is_free:
-                base = (*model.body_quat[body].tolist(), *model.body_pos[body].tolist())
-                read = _split(model.qpos0, joint, model.jnt_qposadr[joint.index])
-                values.append((joint.name, base if joint.index < 0 else read))
+                if joint.index < 0:  # not in the model: the base that is set free
+                    coordinates = (*model.body_quat[body].tolist(), *model.body_pos[body].tolist())
+                else:
+                    coordinates = _split(model.qpos0, joint, model.jnt_qposadr[joint.index])
+                values.append((joint.name, coordinates))
     return tuple(values)
 
 

@@ -17,7 +17,7 @@ from linkwise.readers.urdf.parts import pose
 #: Element of <geometry> -> its size as a shape has it.
 SIZES: dict[str, Callable[[Element], tuple[float, ...]]] = {
     "sphere": lambda shape: (shape.number("radius"),),
-    "box": lambda shape: tuple(size / 2.0 for size in shape.text("size") and shape.numbers("size", 3)),
+    "box": lambda shape: tuple(size / 2.0 for size in (shape.text("size"), shape.numbers("size", 3))[1]),
     "cylinder": lambda shape: (shape.number("radius"), shape.number("length") / 2.0),
     "capsule": lambda shape: (shape.number("radius"), shape.number("length") / 2.0),
 }
