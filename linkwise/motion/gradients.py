@@ -30,6 +30,7 @@ from ..compiler.variants import shared_by_variants
 from ..constraints.infinitesimal import refuse_infinitesimal_motions
 from ..constraints.sizes import sizes as sizes_of
 from ..constraints.sizes import units
+from ..dynamics.by_actuator import unless_empty
 from ..dynamics.derivatives import step_derivatives, tangent_rows
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
@@ -106,6 +107,7 @@ def rollout_vjp(
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     target, feedback = one_of("target", target, TARGETS), by_name("feedback", feedback, FEEDBACK_EXAMPLE) or None
+    ctrl = unless_empty(mech, ctrl)
     driving = Driving(
         tau, dt, steps, method, coordinates, passive, wrenches, feedback, parameters, ctrl, activation, active, drive
     )
