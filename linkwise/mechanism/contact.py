@@ -24,6 +24,7 @@ from linkwise.mechanism.shapes import (
     are_boxes,
     bumps,
     by_parts,
+    by_supports,
     can_touch,
     in_order,
     presses_back,
@@ -261,6 +262,6 @@ def _two_names(pair: Any) -> tuple[str, str]:
 
 def _number_of_parts(a: Shape, b: Shape) -> int:
     """Number of elementary contacts of a pair."""
-    if not by_parts(b):
+    if by_supports(a, b) or not by_parts(b):
         return 1
     return len(bumps(a, a.pose)) + (len(bumps(b, b.pose)) if presses_back(a, b) else 0)

@@ -35,10 +35,13 @@ SIZES = {
     "ellipsoid": ("half axis along x", "half axis along y", "half axis along z"),
 }
 ROUND = ("sphere", "capsule")  # shapes at a distance from a point or a line segment
+FLAT = ("cylinder", "box")  # shapes with flat faces and edges, which would rest on each other by several points
 WHAT_TOUCHES = (
     "contact acts between planes and other shapes, and among "
-    + " and ".join(kind + "s" for kind in ROUND)
-    + ", and of these and of boxes with boxes, the latter with those that are fixed to the ground"
+    + " and ".join(kind + "s" for kind in SIZES if kind not in (PLANE, *FLAT))
+    + ", of these with "
+    + " and ".join("cylinders" if kind == "cylinder" else kind + "es" for kind in FLAT)
+    + ", and of boxes with boxes that are fixed to the ground"
 )
 EDGE = 0.002  # of a cylinder, the part of its radius by which its ends are domed and its edges rounded
 STUDS, STUDS_AT = 3, 0.9  # points on each end of a cylinder, on which it rests, and how far out they are
@@ -245,25 +248,46 @@ class ContactPair:
         return replace(self, law=replace(self.law, damping=math.inf))
 
 
+def summands(shape: Shape) -> tuple[float, list[NDArray[np.float64]]]:
+    """A bounded shape as the sum of a ball and ellipsoids: the radius, and the half axes (3, n) of each in its own
+    frame; a disk has two, a line segment one."""
+    if shape.kind in ("box", "ellipsoid"):
+        axes = np.diag(shape.size)
+        return 0.0, np.hsplit(axes, 3) if shape.kind == "box" else [axes]
+    radius, *half = shape.size
+    segment = [np.array([[0.0], [0.0], [length]]) for length in half]
+    return (0.0, [radius * np.eye(3)[:, :2], *segment]) if shape.kind == "cylinder" else (radius, segment)
+
+
 def is_implicit(mech: Mechanism, pair: ContactPair) -> bool:
-    """Whether implicit steps treat a contact implicitly: contacts with a plane or box fixed to the ground."""
-    other = mech.contact.shape(pair.shape_b)
-    return by_parts(other) and other.placed(mech)[0] < 0
+    """Whether implicit steps treat a contact implicitly: contacts with what is fixed to the ground, except for those
+    among spheres and capsules."""
+    a, b = map(mech.contact.shape, pair.shapes)
+    return (by_parts(b) or by_supports(a, b)) and b.placed(mech)[0] < 0
 
 
 def can_touch(mech: Mechanism, a: Shape, b: Shape) -> bool:
     """Whether a contact force is available for two shapes, in the order of ``in_order``. Boxes touch by the corners of
     the first, which is incomplete if the second moves too.
     """
-    if b.kind == "box":
-        return a.kind in ROUND or (a.kind == "box" and b.placed(mech)[0] < 0)
-    return (b.kind == PLANE and a.kind != PLANE) or (a.kind in ROUND and b.kind in ROUND)
+    if are_boxes(a, b):
+        return b.placed(mech)[0] < 0
+    return a.kind != PLANE and not (a.kind in FLAT and b.kind in FLAT)
 
 
 def in_order(mech: Mechanism, a: Shape, b: Shape) -> tuple[Shape, Shape]:
-    """The two shapes in the order that contacts use: a plane or box second; of two boxes the one on the ground."""
+    """The two shapes in the order that contacts use: a plane or box second; of two boxes, and of shapes that meet by
+    their supports, the one on the ground."""
+    if by_supports(a, b):
+        return (b, a) if a.placed(mech)[0] < 0 else (a, b)
     on_a_box = a.kind == "box" and (b.kind in ROUND or (b.kind == "box" and a.placed(mech)[0] < 0))
     return (b, a) if a.kind == PLANE or on_a_box else (a, b)
+
+
+def by_supports(a: Shape, b: Shape) -> bool:
+    """Whether shapes touch at one point, found from their support functions (``mechanics/links/convex_distance.py``):
+    ellipsoids and cylinders with all but planes."""
+    return PLANE not in (a.kind, b.kind) and not {a.kind, b.kind} <= {*ROUND, "box"}
 
 
 def by_parts(b: Shape) -> bool:

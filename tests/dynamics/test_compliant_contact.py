@@ -116,6 +116,95 @@ def test_balls_and_capsules_touch_boxes():
     assert abs(q[6] - 1.1) < 1e-3 and np.abs(v).max() < 1e-6  # it comes to rest on the box, in implicit steps
 
 
+@pytest.mark.parametrize(
+    "kinds",
+    [("ellipsoid", "sphere"), ("ellipsoid", "capsule"), ("ellipsoid", "ellipsoid"), ("ellipsoid", "cylinder")]
+    + [("ellipsoid", "box"), ("sphere", "cylinder"), ("capsule", "cylinder")],
+)
+def test_ellipsoids_and_cylinders_touch_other_shapes(kinds):
+    """Forces are the slopes of the energy and rates those of the gap, on the ground and between links; derivatives are
+    those of differences."""
+    sizes = {"sphere": 0.5, "capsule": (0.3, 0.4), "ellipsoid": (0.5, 0.4, 0.6), "cylinder": (0.5, 0.4)}
+    sizes["box"] = (0.4, 0.3, 0.5)
+    rng = np.random.default_rng(3)
+    builder = lw.Builder()
+    for name in "mn":
+        builder = builder.link(name, 2.0, (0.1, 0, 0), (0.3, 0.2, 0.25)).joint(
+            f"f{name}", lw.Floating(), "ground", name
+        )
+    mech = builder.build().with_shape("a", "m", kinds[0], sizes[kinds[0]], lw.pose((0.1, 0, 0), rpy=(1, 2, 3)))
+    mech = mech.with_shape("b", "n", kinds[1], sizes[kinds[1]], lw.pose((0, 0.1, 0), rpy=(3, 2, 1)))
+    mech = mech.with_shape("c", "ground", kinds[1], sizes[kinds[1]], lw.pose(rpy=(0.3, 0.2, 0.1)))
+    mech = mech.with_contact(
+        ("a", "b"), ("c", "a"), stiffness=1e3, damping=50.0, smoothing=0.2, margin=0.4, friction=0.5
+    )
+    assert [pair.shapes for pair in mech.contact_pairs] == [("a", "b"), ("a", "c")] and len(mech.contact.parts) == 2
+    q, v = lw.random_state(mech, rng, (200,))
+    apart = rng.normal(size=(2, 200, 3))
+    apart *= 1.1 / np.linalg.norm(apart, axis=-1, keepdims=True)
+    q[:, 4:7], q[:, 11:14] = apart[0], apart[0] + apart[1]
+    near = (np.abs(lw.contact.contact_points(mech, q, v).gap) < 0.3).all(axis=1)
+    q, v = q[near][:5], v[near][:5]
+    assert len(q) == 5
+    elastic = mech.with_contact(friction=0.0, dissipation=0.0).with_acting("contact")
+    step = 1e-6
+    for x, rate in zip(q, v, strict=True):
+        ahead, behind = (lw.integrate(mech, x, sign * step * np.eye(mech.nv), 1.0) for sign in (1.0, -1.0))
+        slopes = (lw.contact.contact_energy(elastic, behind) - lw.contact.contact_energy(elastic, ahead)) / (2.0 * step)
+        force = lw.forces.joint_forces(elastic, x, 0.0 * rate)
+        np.testing.assert_allclose(force, slopes, atol=1e-4 * (1.0 + np.abs(force).max()))
+
+
+def test_derivatives_of_ellipsoids_on_cylinders_are_differences():
+    rng = np.random.default_rng(6)
+    mech = lw.Builder().link("b", 2.0, inertia=(0.3, 0.2, 0.25)).joint("f", lw.Spherical(), "ground", "b").build()
+    mech = mech.with_shape("a", "b", "ellipsoid", (0.5, 0.4, 0.6), (0.8, 0.1, 0.2)).with_acting("contact")
+    mech = mech.with_shape("c", "ground", "cylinder", (0.5, 0.4), lw.pose((0.2, 0.5, 0.1), rpy=(0.3, 0.2, 0.1)))
+    mech = mech.with_contact(("a", "c"), stiffness=1e3, damping=50.0, smoothing=0.2, margin=0.4, friction=0.5)
+    q, v = lw.random_state(mech, rng, (200,))
+    near = (np.abs(lw.contact.contact_points(mech, q, v).gap) < 0.3).all(axis=1)
+    step = 1e-6
+    for x, rate in zip(q[near][:5], v[near][:5], strict=True):
+        by_q = lw.derivatives.joint_force_derivatives(mech, x, rate).by_q
+        forces = [
+            lw.forces.joint_forces(mech, lw.integrate(mech, x, sign * step * np.eye(mech.nv), 1.0), rate)
+            for sign in (1.0, -1.0)
+        ]
+        np.testing.assert_allclose(by_q, (forces[0] - forces[1]).T / (2.0 * step), atol=1e-4 * np.abs(by_q).max())
+    assert near.sum() > 5
+
+
+def test_a_body_comes_to_rest_on_a_cylinder():
+    """An ellipsoid on the flat end of a cylinder of the ground, in implicit steps."""
+    mech = lw.Builder().link("b", 1.0, inertia=(0.1, 0.1, 0.1)).joint("f", lw.Floating(), "ground", "b").build()
+    mech = mech.with_shape("egg", "b", "ellipsoid", (0.3, 0.2, 0.1)).with_shape("post", "ground", "cylinder", (0.5, 1))
+    mech = mech.with_contact(("post", "egg"))
+    assert mech.contact_pairs[0].shapes == ("egg", "post")  # what is fixed comes second
+    q, v = lw.rollout(mech, [1, 0, 0, 0, 0.1, 0.1, 1.15], None, None, 2e-3, 1000, final_only=True)
+    assert abs(q[6] - 1.1) < 1e-3 and np.abs(v).max() < 1e-3
+
+
+def test_many_pairs_move_as_each_does_alone():
+    """The text of many pairs is a loop over them, in rollouts too."""
+    free, post = lw.Floating(), ("post", "ground", "cylinder", (3.0, 0.5))
+    sizes = [(0.1, 0.2, 0.15 + 0.001 * k) for k in range(11)]
+    builder = lw.Builder()
+    for k in range(len(sizes)):
+        builder.link(f"b{k}", 1.0, inertia=(0.1, 0.1, 0.1)).joint(f"f{k}", free, "ground", f"b{k}")
+    mech = builder.build().with_shape(*post)
+    for k, size in enumerate(sizes):
+        mech = mech.with_shape(f"s{k}", f"b{k}", "ellipsoid", size)
+    mech = mech.with_contact(*((f"s{k}", "post") for k in range(len(sizes))))
+    q = np.tile(np.array([0.9, 0.1, 0.2, 0.3, -0.3, 0.0, 0.7]), (len(sizes), 1))
+    q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
+    q[:, 4] += 0.2 * np.arange(len(sizes))
+    together = lw.rollout(mech, q.ravel(), None, None, 2e-3, 200)[0][-1].reshape(q.shape)
+    for k in (0, 7):
+        alone = lw.Builder().link("b", 1.0, inertia=(0.1, 0.1, 0.1)).joint("f", free, "ground", "b").build()
+        alone = alone.with_shape(*post).with_shape("s", "b", "ellipsoid", sizes[k]).with_contact(("s", "post"))
+        np.testing.assert_allclose(lw.rollout(alone, q[k], None, None, 2e-3, 200)[0][-1], together[k], atol=1e-12)
+
+
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
 def test_other_targets_compute_the_same(monkeypatch, tmp_path):
     """The NumPy reference, CUDA C on the host's compiler, and C."""

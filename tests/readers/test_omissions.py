@@ -51,8 +51,8 @@ FLEXCOMP = """<flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" ra
   <contact selfcollide="none" contype="0" conaffinity="0"/></flexcomp>"""
 NOTED = {
     "contact with what does not act": (
-        model('<geom type="cylinder" size="1 1"/>' + JOINT),
-        ["1 cylinder with contact", "1 sphere with contact"],
+        model('<geom type="cylinder" size="1 1"/><body><joint/><geom type="box" size=".1 .1 .1"/></body>'),
+        ["1 cylinder with contact", "1 box with contact"],
         "contact acts between planes and other shapes, and among spheres and capsules",
     ),
     "a cylinder on a step, which a ball touches": (

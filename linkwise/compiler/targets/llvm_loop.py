@@ -101,7 +101,7 @@ def symbol(program: Program) -> str:
 def transfers(program: Program, scratch: Scratch | LoopScratch) -> list[tuple[str, int, int]]:
     """The moves that the arrays need: kind, rows, columns."""
     gathers = {(GATHER, *_rows_and_columns(array)) for array in program.inputs if array.size}
-    back = SCATTER if scratch.in_order else DELIVER
+    back = SCATTER if scratch.in_order or program.carried else DELIVER
     return sorted(gathers) + sorted({(back, *_rows_and_columns(array)) for array in program.outputs if array.size})
 
 
@@ -211,7 +211,7 @@ def _runs(
     """Blocks that compute all records of one group of states; the last block is left open."""
     once = [operand for operand in inputs if not operand.axes]
     per_run = [operand for operand in inputs if operand.axes]
-    fed_back = [replace(outputs[k], offset=inputs[number].offset) for k, number in program.carried]
+    fed_back = [replace(outputs[k], offset=inputs[number].offset, table="") for k, number in program.carried]
     return [
         *(line for operand in once for line in operand.transfer(GATHER, vector)),
         f"  br label %{RECORDS}",
@@ -246,6 +246,12 @@ def _copy(source: _Operand, target: _Operand, vector: VectorType) -> list[str]:
     if source.array.size == 0:
         return []
     name = source.name
+    if source.table:
+        places, size = f"ptr {source.table}", source.array.size
+        return [
+            f"  %{name}.back = getelementptr i8, ptr %scratch, i64 {target.offset * vector.bytes}",
+            f"  call void @copy_from_places(ptr %scratch, {places}, ptr %{name}.back, i64 {size})",
+        ]
     return [
         f"  %{name}.fed = getelementptr i8, ptr %scratch, i64 {source.offset * vector.bytes}",
         f"  %{name}.back = getelementptr i8, ptr %scratch, i64 {target.offset * vector.bytes}",

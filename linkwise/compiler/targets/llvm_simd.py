@@ -28,7 +28,7 @@ from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_scratch import LoopScratch, Scratch
 from .llvm_straight import parts
-from .llvm_transfer import by_registers, copy, fill, transfer
+from .llvm_transfer import by_registers, copy, copy_from_places, fill, transfer
 from .llvm_vector import VectorType
 from .protocol import Options
 
@@ -51,6 +51,7 @@ def emit(program: Program, options: Options) -> str:
         scratch = Scratch(program, vector, in_order=bool(program.carried))
         ahead = [] if program.carried else outputs_ahead(program, vector)
         compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
+    copying = copy if scratch.in_order else copy_from_places
     used = {node.op for code, _ in program.blocks for node in code.nodes}
     unread = [] if program.carried else _unread(program, scratch)
     if unread and (scratch.varying or scratch.constants):
@@ -63,7 +64,7 @@ def emit(program: Program, options: Options) -> str:
         *functions,
         *(moved(*shape) for shape in transfers(program, scratch)),
         *tables(scratch),
-        *([copy(vector, attributes)] if program.carried else []),
+        *([copying(vector, attributes)] if program.carried else []),
         *([fill(scratch.constants, vector, attributes)] if scratch.constants else []),
         *([llvm_math.sincos(vector, attributes)] if ops.SIN in used or ops.COS in used else []),
         *([llvm_math.atan2(vector, attributes)] if ops.ATAN2 in used else []),

@@ -63,6 +63,30 @@ exit:
 """
 
 
+def copy_from_places(vector: VectorType, attributes: str) -> str:
+    """``void @copy_from_places(scratch, places, to, count)``: copies ``count`` vectors, at least one, from the places
+    in scratch that a table has, which do not overlap with ``to``."""
+    return f"""define internal void @copy_from_places(ptr %scratch, ptr noalias %places, ptr %to, i64 %count) nounwind \
+{attributes} {{
+entry:
+  br label %vector
+vector:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %vector ]
+  %place.at = getelementptr i32, ptr %places, i64 %i
+  %place = load i32, ptr %place.at
+  %from.at = getelementptr {vector.real}, ptr %scratch, i32 %place
+  %to.at = getelementptr {vector.real}, ptr %to, i64 %i
+  %value = load {vector.real}, ptr %from.at
+  store {vector.real} %value, ptr %to.at
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, %count
+  br i1 %more, label %vector, label %exit
+exit:
+  ret void
+}}
+"""
+
+
 def table(name: str, places: Sequence[int]) -> str:
     """A table of places in the scratch area."""
     return f"@{name} = internal constant [{len(places)} x i32] [{', '.join(f'i32 {place}' for place in places)}]"

@@ -1,15 +1,15 @@
 """Compliant contact between shapes of a mechanism: where they touch, with what force, and the wrenches on links.
 
 Every pair of shapes is one or several elementary contacts: an ellipsoid (a ball, a point) against a plane, a ball or
-half of a line segment with a radius against a box, or two such segments.  All that a plane of the ground needs of a
-link is its normal and height as the link sees them, three numbers and one that a sweep from base to tip propagates;
-other pairs meet in the world's axes.  The cost is linear in links and pairs.
+half of a line segment with a radius against a box, two such segments, or two convex shapes by their support functions.
+All that a plane of the ground needs of a link is its normal and height as the link sees them, three numbers and one
+that a sweep from base to tip propagates; other pairs meet in the world's axes.  The cost is linear in links and pairs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,9 +17,10 @@ import numpy as np
 
 from ...mechanism import PLANE, Bump, ContactPair, Pose, Shape, bumps
 from ...mechanism.elements import CONTACT_FRICTION
-from ...mechanism.shapes import ROUND, by_parts, presses_back
+from ...mechanism.shapes import ROUND, by_parts, by_supports, presses_back, summands
 from ..links.closest_points import CENTRED, Nearest, closest_of_segments, point_from_box, segment_from_box
 from ..links.contact_force import Law, Response, at_least, contact_response, elastic_energy, explicit_response
+from ..links.convex_distance import Separation, Sides, Summand, separations
 from ..links.kinematics import velocity_base_to_tip
 from ..recursions.sweep import base_to_tip
 from ..recursions.tree import Configuration, Tree
@@ -105,6 +106,9 @@ class Contacts:
         self._shared: dict[int, Scalar] = {}
         self._seen_planes: dict[tuple[float, ...], list[tuple[Vector3, Scalar]]] = {}
         pairs = self._mech.contact_pairs if pairs is None else pairs
+        placed = ((pair.name, self._placed(pair)) for pair in pairs)
+        convex = {name: self._sides(a, b) for name, (a, b) in placed if by_supports(a.shape, b.shape)}
+        separated = dict(zip(convex, separations(list(convex.values())), strict=True))
         self.touches = [
             touch._replace(
                 bound=0.0 if explicit_step is None else explicit_step / pair.mass,
@@ -112,14 +116,19 @@ class Contacts:
                 load=pair.load,
             )
             for pair in pairs
-            for touch in self._touches(pair)
+            for touch in self._touches(pair, separated)
         ]
+
+    def _placed(self, pair: ContactPair) -> tuple[Placed, Placed]:
+        a, b = (Placed(*shape.placed(self._mech), shape) for shape in map(self._mech.contact.shape, pair.shapes))
+        return a, b
 
     # -- where shapes touch ---------------------------------------------------------------------------------------
 
-    def _touches(self, pair: ContactPair) -> list[Touch]:
-        a, b = (Placed(*shape.placed(self._mech), shape) for shape in map(self._mech.contact.shape, pair.shapes))
-        law = self._law(pair)
+    def _touches(self, pair: ContactPair, separated: Mapping[str, Separation]) -> list[Touch]:
+        (a, b), law = self._placed(pair), self._law(pair)
+        if pair.name in separated:
+            return [self._apart(law, a, b, separated[pair.name])]
         if not by_parts(b.shape):
             return [self._segments(law, a, b)]
         if b.shape.kind != PLANE:
@@ -231,6 +240,34 @@ class Contacts:
         """A direction of a link in the axes of a shape."""
         link, axes = self._pose(box.body)[0], Matrix3.from_rows(box.pose[0].tolist())
         return axes.T @ (link.T @ self._direction(body, direction))
+
+    def _sides(self, a: Placed, b: Placed) -> Sides:
+        """Two convex shapes along the axes of the second.  If their centres coincide, the first goes with gravity."""
+        gravity = np.array(self._mech.gravity)
+        down = gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, -1.0])
+        (radius_a, first), (radius_b, second) = summands(a.shape), summands(b.shape)
+        turned = [a.pose[0] @ axes for axes in first]
+        return Sides(
+            self._seen_by(b, self._point(a.body, a.pose[1])),
+            (
+                [_summand(axes, [self._direction_seen_by(b, a.body, axis) for axis in axes.T]) for axes in turned],
+                [_summand(axes, [Vector3(*axis.tolist()) for axis in axes.T]) for axes in second],
+            ),
+            (radius_a, radius_b),
+            self._axes(b).T @ Vector3(*down.tolist()),
+        )
+
+    def _apart(self, law: Law, a: Placed, b: Placed, apart: Separation) -> Touch:
+        """Two convex shapes.  In the world's axes, or where the second is fixed to the ground in the link's own."""
+        (rotation, position), axes, moves = self._pose(a.body), self._axes(b), b.body >= 0
+        normal, point = axes @ apart.normal, axes @ apart.point + self._point(b.body, b.pose[1])
+        if not moves:
+            normal, point = rotation.T @ normal, rotation.T @ (point - position)
+        return Touch(law, a.body, b.body, moves, normal, -apart.gap, point)
+
+    def _axes(self, side: Placed) -> Matrix3:
+        """The axes of a shape in the world."""
+        return self._pose(side.body)[0].times(Matrix3.from_rows(side.pose[0].tolist()))
 
     def _segments(self, law: Law, *sides: Placed) -> Touch:
         """Two balls or capsules: the points of their axes that are closest to each other."""
@@ -378,6 +415,11 @@ def _lowest(part: Bump, centre: Vector3, normal: Vector3) -> tuple[Scalar, Vecto
     across = Matrix3.from_rows(part.squares.tolist()) @ normal
     reach = sqrt(normal.dot(across))
     return reach, centre - across * (1.0 / reach)
+
+
+def _summand(axes: np.ndarray, seen: Sequence[Vector3]) -> Summand:
+    """A part of a shape with the half axes (3, n), which are ``seen`` along the axes of another one."""
+    return Summand(tuple(seen), float(np.linalg.norm(axes)) / math.sqrt(axes.shape[1]))
 
 
 def at_point(resistance: Symmetric3, point: Vector3) -> ArticulatedInertia:
