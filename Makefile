@@ -8,6 +8,11 @@ RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
 PIP = $(RUN)python -m pip install -qq --disable-pip-version-check
 WORKERS ?= 2
+# Each worker begins with a row of files that are next to each other, and uses again what these have compiled.
+PYTEST = $(RUN)python -m pytest -q
+IN_PARALLEL = -n $(WORKERS) --dist worksteal
+# Workers, the commands that tests run and later runs share the bytecode of tests and package.
+unexport PYTHONDONTWRITEBYTECODE
 
 EXAMPLES = $(sort $(wildcard examples/[0-9]*.py))
 BENCHMARKS = $(sort $(wildcard benchmarks/[a-z]*.py))
@@ -43,24 +48,24 @@ gallery/gallery.md: | $(RUNNABLE)
 
 docs: $(INSTALLED) gallery/gallery.md  ## the documentation site, in docs/_build/html/; warnings and stale outputs are errors
 	@$(PIP) --editable '.[docs]'
-	@$(RUN)python -m pytest -q -n $(WORKERS) -m "not slow" tests/docs
+	@$(PYTEST) $(IN_PARALLEL) -m "not slow" tests/docs
 	@$(RUN)python -m sphinx -q -W --keep-going -n -b html docs docs/_build/html
 
 smoke: $(INSTALLED)  ## a minute: physics, a kernel per target, a file per format, the README
-	@$(RUN)python -m pytest -q -n $(WORKERS) -m smoke
+	@$(PYTEST) $(IN_PARALLEL) -m smoke
 
 test: $(INSTALLED)  ## run the tests, without the slow ones
-	@$(RUN)python -m pytest -q -n $(WORKERS) -m "not slow"
+	@$(PYTEST) $(IN_PARALLEL) -m "not slow"
 
 test-all: $(INSTALLED)  ## run all tests
-	@$(RUN)python -m pytest -q -n $(WORKERS)
+	@$(PYTEST) $(IN_PARALLEL)
 
 test-torch: $(INSTALLED)  ## the tests of gradients in torch, which is installed for them
 	@$(PIP) --editable '.[torch]'
-	@$(RUN)python -m pytest -q tests/torch
+	@$(PYTEST) tests/torch
 
 test-view: $(INSTALLED)  ## the tests of the viewer and of pages in a browser (Chromium must be there)
-	@$(RUN)python -m pytest -q tests/viewer/browser tests/viewer/test_scene.py tests/viewer/test_pages_in_a_browser.py
+	@$(PYTEST) tests/viewer/browser tests/viewer/test_scene.py tests/viewer/test_pages_in_a_browser.py
 
 check: $(INSTALLED)  ## lint, format, types, import rules, public names
 	@$(RUN)ruff check .

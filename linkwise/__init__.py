@@ -167,37 +167,37 @@ def __getattr__(name: str) -> Any:
 
 
 def _within(name: str) -> str:
-    """Where a public name is that was looked for here: "constraints.assemble", or nothing."""
+    """Address of a public name in a submodule, such as "constraints.assemble"; empty if there is none."""
     for module in () if name.startswith("_") else _MODULES:
         if name in importlib.import_module(_MODULES[module], __name__).__all__:
             return f"{module}.{name}"
     return ""
 
 
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 class _PublicModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """``import linkwise.operators`` gives what ``from linkwise import operators`` gives: the one module, wherever in
-    the package it is at home."""
+    """Imports ``linkwise.operators`` as the module ``from linkwise import operators`` gives, wherever it is in the
+    package.
+    """
 
     homes = {f"{__name__}.{name}": home for name, home in (_MODULES | _FORMER).items()}
 
     homes |= {f"{__name__}.{name}": home for name, home in _WITHIN_MODULES.items()}
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        public, home, _ = self._at_home(fullname)
+        public, home, _ = self._home(fullname)
         return None if home == public.removeprefix(__name__) else importlib.machinery.ModuleSpec(fullname, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        _, home, inner = self._at_home(spec.name)
+        _, home, inner = self._home(spec.name)
         module = importlib.import_module(home + inner, __name__)
         spec.loader_state = module.__spec__
         return module
 
-    def _at_home(self, fullname: str) -> tuple[str, str, str]:
-        """The public module that a name is, or is inside of; where that is at home; and what follows."""
+    def _home(self, fullname: str) -> tuple[str, str, str]:
+        """The public module of a name or of its parent, the module in the package, and the rest of the name."""
         parts = fullname.split(".")
         for count in (3, 2):
             public = ".".join(parts[:count])
@@ -209,7 +209,7 @@ class _PublicModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return fullname, fullname.removeprefix(__name__), ""
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has run at home, under the name and the specification that it keeps."""
+        """The module has run under the name and specification that it keeps."""
         assert module.__spec__ is not None
         module.__spec__ = module.__spec__.loader_state
 

@@ -31,7 +31,4 @@ __all__ = [
 ]
 __all__ += _KINDS
 __all__.sort()
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

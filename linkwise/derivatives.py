@@ -1,6 +1,6 @@
 """Derivatives of quantities by the state: Jacobians of every kind, second derivatives, and those of steps and rollouts.
 
-``linkwise.forward_dynamics_derivatives`` and ``linkwise.inverse_dynamics_derivatives`` are beside what they derive;
+``linkwise.forward_dynamics_derivatives`` and ``linkwise.inverse_dynamics_derivatives`` are beside their functions;
 ``linkwise.jacobian_of``, ``jvp_of`` and ``vjp_of`` derive every kernel by every input.
 """
 
@@ -42,7 +42,4 @@ __all__ = [
     "rollout_vjp",
     "step_derivatives",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

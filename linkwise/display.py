@@ -1,7 +1,7 @@
-"""How things show themselves while work goes on and after it: bars in terminals and notebooks, rich representations.
+"""Progress bars in terminals and notebooks, and rich representations in notebooks.
 
-Nothing is shown unless it is asked for, and nothing here is needed to compute.  Bars are those of tqdm (``pip install
-'linkwise[progress]'``); what a notebook shows of a value is written by ``linkwise.notebook``, loaded when one asks.
+Bars are shown on request, and need tqdm: ``pip install 'linkwise[progress]'``.  ``linkwise.notebook`` writes the
+representations, and is loaded when a notebook asks for one.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ class progress:
 
 
 class Bar:
-    """What is told of some work; nothing by default."""
+    """Progress of some work; invisible by default."""
 
     def stage(self, name: str) -> None:
-        """The work has come to a further stage."""
+        """Begin a further stage."""
 
     def reach(self, amount: float) -> None:
-        """So much is done."""
+        """Set the amount done."""
 
     def close(self) -> None:
-        """It is over."""
+        """End the bar."""
 
     def __enter__(self) -> Bar:
         return self
@@ -85,7 +85,7 @@ NO_BAR = Bar()
 
 
 def stages(label: str, count: int) -> Bar:
-    """A bar for work in stages that may be over before anyone wonders; it is gone afterwards."""
+    """A bar for work in stages, shown after a delay and removed at the end."""
     if not _wanted:
         return NO_BAR
     return _Shown(total=count, desc=label, leave=False, delay=SLOW, bar_format="{desc}|{bar:12}| {elapsed}")

@@ -1,7 +1,7 @@
 """Parameters and states from measurements: identification, payloads, Kalman filters and smoothing.
 
-Inertial parameters enter the equations of motion linearly (``regressor``); ``base_parameters`` says which combinations
-of them a motion can show.
+Inertial parameters enter the equations of motion linearly (``regressor``); ``base_parameters`` computes the
+combinations of them that a motion determines.
 """
 
 from .dynamics.estimation import (
@@ -45,7 +45,4 @@ __all__ = [
     "rotor_inertias",
     "smooth",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

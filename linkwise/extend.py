@@ -35,7 +35,4 @@ __all__ = [
     "scalar",
     "tip_to_base",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

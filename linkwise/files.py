@@ -1,5 +1,6 @@
-"""Files beside those of mechanisms, which ``linkwise.load`` reads: tables, meshes, motions, and what loading
-reports."""
+"""Files besides those of mechanisms, which ``linkwise.load`` reads: tables, meshes, motions, and warnings of
+loading.
+"""
 
 from .dynamics.tables import check_units, in_degrees, in_radians, read_table, write_table
 from .mechanism import InertiaWarning, Look, MissingConstraintWarning, Note, OmissionWarning
@@ -29,7 +30,4 @@ __all__ = [
     "read_table",
     "write_table",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

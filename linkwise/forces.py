@@ -1,7 +1,7 @@
-"""Force elements, and the joint forces that they give: springs and dampers, actuators, tendons, fluids.
+"""Force elements and their joint forces: springs and dampers, actuators, tendons, fluids.
 
-``forces=`` of ``linkwise.forward_dynamics`` and its like chooses which of them act; wrenches at frames are sums of
-these with whatever else pushes a link.
+``forces=`` of ``linkwise.forward_dynamics`` and similar functions selects the elements that act; wrenches at frames are
+sums of these and of other external forces.
 """
 
 from .dynamics.force_elements import activation_rates, actuator_forces, joint_forces
@@ -21,7 +21,4 @@ __all__ = [
     "joint_forces",
     "wrenches_at",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

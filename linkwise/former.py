@@ -1,4 +1,4 @@
-"""Public names of version 0.1 that have moved, and where they are now; the old names go with version 0.3."""
+"""Public names of version 0.1 that have moved, and their new addresses; the old names end with version 0.3."""
 
 from __future__ import annotations
 
@@ -8,227 +8,102 @@ from typing import Any
 
 from .mechanism import warn_caller
 
-#: Old name -> new name, both as they are written after ``linkwise.``.  A module is moved with all that is in it.
-MOVED = {
-    "Actuator": "forces.Actuator",
-    "Algorithm": "extend.Algorithm",
-    "Ball": "contact.Ball",
-    "BaseParameters": "estimation.BaseParameters",
-    "CenterOfMassTarget": "kinematics.CenterOfMassTarget",
-    "ContactLaw": "contact.ContactLaw",
-    "ContactPair": "contact.ContactPair",
-    "ContactPoints": "contact.ContactPoints",
-    "Coupling": "constraints.Coupling",
-    "DHTable": "files.DHTable",
-    "DTYPES": "codegen.DTYPES",
-    "Distance": "contact.Distance",
-    "Drive": "constraints.Drive",
-    "EffortRange": "forces.EffortRange",
-    "FluidForce": "forces.FluidForce",
-    "FormulaError": "codegen.FormulaError",
-    "Formulas": "codegen.Formulas",
-    "FrameTarget": "kinematics.FrameTarget",
-    "GravityCompensation": "forces.GravityCompensation",
-    "InertiaWarning": "files.InertiaWarning",
-    "InverseKinematics": "kinematics.InverseKinematics",
-    "InverseKinematicsError": "kinematics.InverseKinematicsError",
-    "Joint": "extend.Joint",
-    "KnifeEdge": "contact.KnifeEdge",
-    "LANGUAGES": "codegen.LANGUAGES",
-    "LimitWarning": "motion.LimitWarning",
-    "Look": "files.Look",
-    "Loop": "constraints.Loop",
-    "MissingConstraintWarning": "files.MissingConstraintWarning",
-    "Note": "files.Note",
-    "OmissionWarning": "files.OmissionWarning",
-    "Passive": "forces.Passive",
-    "PenetrationWarning": "contact.PenetrationWarning",
-    "Shape": "contact.Shape",
-    "Splitting": "extend.Splitting",
-    "StateSpace": "control.StateSpace",
-    "Surface": "files.Surface",
-    "TARGETS": "codegen.TARGETS",
-    "Tableau": "extend.Tableau",
-    "Target": "extend.Target",
-    "Tendon": "forces.Tendon",
-    "Wheel": "contact.Wheel",
-    "acceleration_parts": "kinematics.acceleration_parts",
-    "acting.activation_rates": "forces.activation_rates",
-    "acting.actuator_forces": "forces.actuator_forces",
+#: Old module, new module -> the names that moved between them; "" is the package itself.
+_MOVES = {
+    ("", "centroidal"): (
+        "center_of_mass_acceleration center_of_mass_jacobian center_of_mass_velocity centroidal_momentum "
+        "centroidal_momentum_matrix centroidal_momentum_matrix_rate centroidal_momentum_rate momentum_matrix "
+        "momentum_rate"
+    ),
+    ("", "codegen"): (
+        "DTYPES FormulaError Formulas LANGUAGES TARGETS c_file cache get_num_threads get_single_call_shortcut "
+        "progress set_num_threads set_single_call_shortcut symbolic"
+    ),
+    ("", "constraints"): "Coupling Drive Loop",
+    ("", "contact"): (
+        "Ball ContactLaw ContactPair ContactPoints Distance KnifeEdge PenetrationWarning Shape Wheel contact_energy "
+        "contact_points contact_wrenches delassus_matrix hold_contacts hold_frames place_on_ground"
+    ),
+    ("", "control"): (
+        "StateSpace computed_torque decoupled_tracking effective_inertia joint_feedback lqr operational_inertia "
+        "operational_space_control saturated"
+    ),
+    ("", "derivatives"): (
+        "difference_derivatives forward_dynamics_second_derivatives integrate_derivatives "
+        "inverse_dynamics_second_derivatives jacobian_derivatives jacobian_rate jacobian_second_rate "
+        "joint_force_derivatives joint_wrenches_derivatives mass_matrix_derivatives rollout_derivatives rollout_vjp "
+        "step_derivatives"
+    ),
+    ("", "estimation"): (
+        "BaseParameters base_parameters inertial_parameters physical_parameters regressor rotor_inertias"
+    ),
+    ("", "extend"): (
+        "Algorithm Joint Splitting Tableau Target register_integrator register_reader register_target scalar"
+    ),
+    ("", "files"): (
+        "DHTable InertiaWarning Look MissingConstraintWarning Note OmissionWarning Surface dh_table load_dh load_mesh "
+        "load_motion load_srdf load_trajectory"
+    ),
+    ("", "forces"): (
+        "Actuator EffortRange FluidForce GravityCompensation Passive Tendon activation_rates actuator_forces "
+        "joint_forces wrenches_at"
+    ),
+    ("", "formulations"): "denoc diagonal momenta",
+    ("", "kinematics"): (
+        "CenterOfMassTarget FrameTarget InverseKinematics InverseKinematicsError acceleration_parts coordinate_rates "
+        "forward_link_accelerations interpolate inverse_kinematics_branches jacobian_rate_times_velocity "
+        "manipulability se3 so3"
+    ),
+    ("", "motion"): "LimitWarning check_state held rollout_methods step_kernel",
+    ("acting", ""): "forward_dynamics inverse_dynamics",
+    ("acting", "forces"): "activation_rates actuator_forces",
+    ("closed", ""): "forward_dynamics forward_dynamics_derivatives inverse_dynamics joint_wrenches static_forces",
+    ("closed", "constraints"): (
+        "AssemblyError ClusterRedundancy Redundancy assemble conditioning constraint_bias constraint_forces "
+        "constraint_jacobian degrees_of_freedom generic_rank loop_reactions multipliers null_space position_error "
+        "project redundancy"
+    ),
+    ("closed", "contact"): "impact impact_impulses",
+    ("closed", "derivatives"): "constraint_forces_derivatives loop_reactions_derivatives multipliers_derivatives",
+    ("closed", "kinematics"): (
+        "ChartError Coordinates ImplicitCoordinates LocalParametrization implicit_coordinates local_parametrization "
+        "time_to_singular"
+    ),
+    ("closed", "linkages"): (
+        "DrivenMotion InstantCenters MotionPath RangeEnd RangeOfMotion SingularCurve SingularPosition Workspace "
+        "driven_motion follow follow_path instant_centers mechanical_advantage range_of_motion singular_positions "
+        "transmission_angle with_joint_of_loop workspace"
+    ),
+    ("constraints", "contact"): "impact impact_impulses",
+    ("constraints", "derivatives"): "constraint_forces_derivatives loop_reactions_derivatives multipliers_derivatives",
+    ("constraints", "kinematics"): (
+        "ChartError Coordinates ImplicitCoordinates LocalParametrization implicit_coordinates local_parametrization "
+        "time_to_singular"
+    ),
+    ("constraints", "linkages"): "with_joint_of_loop",
+    ("linearization", ""): "find_equilibrium linearize",
+    ("linearization", "control"): "Discrete Equilibrium EquilibriumError Modes StateSpace rate_jacobian",
+    ("studies", "studies.distributions"): (
+        "Choice Distribution FromScipy Given Grid LogNormal MultivariateNormal Normal Offset Relative Triangular "
+        "Uniform WithinLimits"
+    ),
+}
+#: Names that changed besides, or whole modules, in which all that is in them moved along.
+_RENAMED = {
     "acting.derivatives": "derivatives.joint_force_derivatives",
     "acting.forces": "forces.joint_forces",
-    "acting.forward_dynamics": "forward_dynamics",
-    "acting.inverse_dynamics": "inverse_dynamics",
-    "activation_rates": "forces.activation_rates",
-    "actuator_forces": "forces.actuator_forces",
-    "base_parameters": "estimation.base_parameters",
-    "c_file": "codegen.c_file",
-    "cache": "codegen.cache",
-    "center_of_mass_acceleration": "centroidal.center_of_mass_acceleration",
-    "center_of_mass_jacobian": "centroidal.center_of_mass_jacobian",
-    "center_of_mass_velocity": "centroidal.center_of_mass_velocity",
-    "centroidal_momentum": "centroidal.centroidal_momentum",
-    "centroidal_momentum_matrix": "centroidal.centroidal_momentum_matrix",
-    "centroidal_momentum_matrix_rate": "centroidal.centroidal_momentum_matrix_rate",
-    "centroidal_momentum_rate": "centroidal.centroidal_momentum_rate",
-    "check_state": "motion.check_state",
-    "closed.AssemblyError": "constraints.AssemblyError",
-    "closed.ChartError": "kinematics.ChartError",
-    "closed.ClusterRedundancy": "constraints.ClusterRedundancy",
-    "closed.Coordinates": "kinematics.Coordinates",
-    "closed.DrivenMotion": "linkages.DrivenMotion",
-    "closed.ImplicitCoordinates": "kinematics.ImplicitCoordinates",
-    "closed.InstantCenters": "linkages.InstantCenters",
-    "closed.LocalParametrization": "kinematics.LocalParametrization",
-    "closed.MotionPath": "linkages.MotionPath",
-    "closed.RangeEnd": "linkages.RangeEnd",
-    "closed.RangeOfMotion": "linkages.RangeOfMotion",
-    "closed.Redundancy": "constraints.Redundancy",
-    "closed.SingularCurve": "linkages.SingularCurve",
-    "closed.SingularPosition": "linkages.SingularPosition",
-    "closed.Workspace": "linkages.Workspace",
-    "closed.assemble": "constraints.assemble",
-    "closed.conditioning": "constraints.conditioning",
-    "closed.constraint_bias": "constraints.constraint_bias",
-    "closed.constraint_forces": "constraints.constraint_forces",
-    "closed.constraint_forces_derivatives": "derivatives.constraint_forces_derivatives",
-    "closed.constraint_jacobian": "constraints.constraint_jacobian",
-    "closed.degrees_of_freedom": "constraints.degrees_of_freedom",
-    "closed.driven_motion": "linkages.driven_motion",
-    "closed.follow": "linkages.follow",
-    "closed.follow_path": "linkages.follow_path",
-    "closed.forward_dynamics": "forward_dynamics",
-    "closed.forward_dynamics_derivatives": "forward_dynamics_derivatives",
-    "closed.generic_rank": "constraints.generic_rank",
-    "closed.impact": "contact.impact",
-    "closed.impact_impulses": "contact.impact_impulses",
-    "closed.implicit_coordinates": "kinematics.implicit_coordinates",
-    "closed.instant_centers": "linkages.instant_centers",
-    "closed.inverse_dynamics": "inverse_dynamics",
-    "closed.joint_wrenches": "joint_wrenches",
-    "closed.local_parametrization": "kinematics.local_parametrization",
-    "closed.loop_reactions": "constraints.loop_reactions",
-    "closed.loop_reactions_derivatives": "derivatives.loop_reactions_derivatives",
-    "closed.mechanical_advantage": "linkages.mechanical_advantage",
-    "closed.multipliers": "constraints.multipliers",
-    "closed.multipliers_derivatives": "derivatives.multipliers_derivatives",
-    "closed.null_space": "constraints.null_space",
-    "closed.position_error": "constraints.position_error",
-    "closed.project": "constraints.project",
-    "closed.range_of_motion": "linkages.range_of_motion",
-    "closed.redundancy": "constraints.redundancy",
-    "closed.singular_positions": "linkages.singular_positions",
-    "closed.static_forces": "static_forces",
-    "closed.time_to_singular": "kinematics.time_to_singular",
-    "closed.transmission_angle": "linkages.transmission_angle",
-    "closed.with_joint_of_loop": "linkages.with_joint_of_loop",
-    "closed.workspace": "linkages.workspace",
-    "computed_torque": "control.computed_torque",
-    "constraints.ChartError": "kinematics.ChartError",
-    "constraints.Coordinates": "kinematics.Coordinates",
-    "constraints.ImplicitCoordinates": "kinematics.ImplicitCoordinates",
-    "constraints.LocalParametrization": "kinematics.LocalParametrization",
-    "constraints.constraint_forces_derivatives": "derivatives.constraint_forces_derivatives",
-    "constraints.impact": "contact.impact",
-    "constraints.impact_impulses": "contact.impact_impulses",
-    "constraints.implicit_coordinates": "kinematics.implicit_coordinates",
-    "constraints.local_parametrization": "kinematics.local_parametrization",
-    "constraints.loop_reactions_derivatives": "derivatives.loop_reactions_derivatives",
-    "constraints.multipliers_derivatives": "derivatives.multipliers_derivatives",
-    "constraints.time_to_singular": "kinematics.time_to_singular",
-    "constraints.with_joint_of_loop": "linkages.with_joint_of_loop",
-    "contact_energy": "contact.contact_energy",
-    "contact_points": "contact.contact_points",
-    "contact_wrenches": "contact.contact_wrenches",
-    "coordinate_rates": "kinematics.coordinate_rates",
-    "decoupled_tracking": "control.decoupled_tracking",
-    "delassus_matrix": "contact.delassus_matrix",
-    "denoc": "formulations.denoc",
-    "dh_table": "files.dh_table",
-    "diagonal": "formulations.diagonal",
-    "difference_derivatives": "derivatives.difference_derivatives",
-    "effective_inertia": "control.effective_inertia",
     "events": "motion",
-    "forward_dynamics_second_derivatives": "derivatives.forward_dynamics_second_derivatives",
-    "forward_link_accelerations": "kinematics.forward_link_accelerations",
-    "get_num_threads": "codegen.get_num_threads",
-    "get_single_call_shortcut": "codegen.get_single_call_shortcut",
-    "held": "motion.held",
-    "hold_contacts": "contact.hold_contacts",
-    "hold_frames": "contact.hold_frames",
-    "inertial_parameters": "estimation.inertial_parameters",
-    "integrate_derivatives": "derivatives.integrate_derivatives",
-    "interpolate": "kinematics.interpolate",
-    "inverse_dynamics_second_derivatives": "derivatives.inverse_dynamics_second_derivatives",
-    "inverse_kinematics_branches": "kinematics.inverse_kinematics_branches",
-    "jacobian_derivatives": "derivatives.jacobian_derivatives",
-    "jacobian_rate": "derivatives.jacobian_rate",
-    "jacobian_rate_times_velocity": "kinematics.jacobian_rate_times_velocity",
-    "jacobian_second_rate": "derivatives.jacobian_second_rate",
-    "joint_feedback": "control.joint_feedback",
-    "joint_force_derivatives": "derivatives.joint_force_derivatives",
-    "joint_forces": "forces.joint_forces",
-    "joint_wrenches_derivatives": "derivatives.joint_wrenches_derivatives",
-    "linearization.Discrete": "control.Discrete",
-    "linearization.Equilibrium": "control.Equilibrium",
-    "linearization.EquilibriumError": "control.EquilibriumError",
-    "linearization.Modes": "control.Modes",
-    "linearization.StateSpace": "control.StateSpace",
-    "linearization.find_equilibrium": "find_equilibrium",
-    "linearization.linearize": "linearize",
-    "linearization.rate_jacobian": "control.rate_jacobian",
-    "load_dh": "files.load_dh",
-    "load_mesh": "files.load_mesh",
-    "load_motion": "files.load_motion",
-    "load_srdf": "files.load_srdf",
-    "load_trajectory": "files.load_trajectory",
-    "lqr": "control.lqr",
-    "manipulability": "kinematics.manipulability",
-    "mass_matrix_derivatives": "derivatives.mass_matrix_derivatives",
-    "momenta": "formulations.momenta",
-    "momentum_matrix": "centroidal.momentum_matrix",
-    "momentum_rate": "centroidal.momentum_rate",
-    "operational_inertia": "control.operational_inertia",
-    "operational_space_control": "control.operational_space_control",
-    "physical_parameters": "estimation.physical_parameters",
-    "place_on_ground": "contact.place_on_ground",
-    "progress": "codegen.progress",
-    "register_integrator": "extend.register_integrator",
-    "register_reader": "extend.register_reader",
-    "register_target": "extend.register_target",
-    "regressor": "estimation.regressor",
-    "rollout_derivatives": "derivatives.rollout_derivatives",
-    "rollout_methods": "motion.rollout_methods",
-    "rollout_vjp": "derivatives.rollout_vjp",
-    "rotor_inertias": "estimation.rotor_inertias",
-    "saturated": "control.saturated",
-    "scalar": "extend.scalar",
-    "se3": "kinematics.se3",
-    "set_num_threads": "codegen.set_num_threads",
-    "set_single_call_shortcut": "codegen.set_single_call_shortcut",
-    "so3": "kinematics.so3",
-    "step_derivatives": "derivatives.step_derivatives",
-    "step_kernel": "motion.step_kernel",
-    "studies.Choice": "studies.distributions.Choice",
-    "studies.Distribution": "studies.distributions.Distribution",
-    "studies.FromScipy": "studies.distributions.FromScipy",
-    "studies.Given": "studies.distributions.Given",
-    "studies.Grid": "studies.distributions.Grid",
-    "studies.LogNormal": "studies.distributions.LogNormal",
-    "studies.MultivariateNormal": "studies.distributions.MultivariateNormal",
-    "studies.Normal": "studies.distributions.Normal",
-    "studies.Offset": "studies.distributions.Offset",
-    "studies.Relative": "studies.distributions.Relative",
-    "studies.Triangular": "studies.distributions.Triangular",
-    "studies.Uniform": "studies.distributions.Uniform",
-    "studies.WithinLimits": "studies.distributions.WithinLimits",
-    "symbolic": "codegen.symbolic",
-    "wrenches_at": "forces.wrenches_at",
 }
+#: Old name -> new name, both as they are written after ``linkwise.``
+MOVED = {
+    f"{old}.{name}".lstrip("."): f"{new}.{name}".lstrip(".")
+    for (old, new), names in _MOVES.items()
+    for name in names.split()
+} | _RENAMED
 
 
 def moved(name: str) -> Any:
-    """What an old name stands for, with a warning that says its new name."""
+    """The object of an old name, with a DeprecationWarning that names its new address."""
     now = MOVED[name]
     warn_caller(f"linkwise.{name} is linkwise.{now} now; the old name goes with version 0.3", DeprecationWarning)
     value: Any = sys.modules[__package__]
@@ -238,7 +113,7 @@ def moved(name: str) -> Any:
 
 
 def moved_from(module: str) -> Callable[[str], Any]:
-    """``__getattr__`` of a public module that some names have left."""
+    """``__getattr__`` of a public module from which names have moved."""
 
     def __getattr__(name: str) -> Any:
         if f"{module}.{name}" in MOVED:
@@ -253,7 +128,7 @@ GONE = {"linkwise.simulation": "linkwise.motion", "linkwise.dynamics.closed": "l
 
 
 class _GoneModules:
-    """Says of modules that are gone where their contents are: objects pickled by earlier versions ask for them."""
+    """Raises for removed modules with their new names: objects pickled by earlier versions import them."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> None:

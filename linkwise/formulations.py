@@ -8,7 +8,4 @@ __all__ = [
     "diagonal",
     "momenta",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

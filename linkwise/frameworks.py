@@ -1,4 +1,4 @@
-"""What torch, JAX and CasADi share: which kernel is behind a function's name, and which ones are its derivatives."""
+"""Shared by torch, JAX and CasADi: the kernel behind a function name, and the kernels of its derivatives."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ Made = TypeVar("Made")
 
 
 class Call(NamedTuple):
-    """What is asked of a mechanism, hashable: what ``compile`` takes.
+    """Arguments of ``compile`` for a mechanism, hashable.
 
     parameters   names of numbers of the mechanism that are inputs after the algorithm's own
     options      of the algorithm, such as ("link", "tool")
-    result       which one is asked for, where there are several
+    result       the requested one of several results
     """
 
     algorithm: str
@@ -69,7 +69,7 @@ class Call(NamedTuple):
 
 
 def kept(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
-    """What the mechanism keeps under ``key``, made when it is first asked for."""
+    """The object stored with the mechanism under ``key``, made on first use."""
     try:
         return mech._kernels[key]
     except (KeyError, AttributeError, TypeError):  # not made yet, no mechanism, or an option that is no name
@@ -77,8 +77,9 @@ def kept(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
 
 
 def algorithm_named(name: str, whose: str, of_loops: bool = False) -> str:
-    """The algorithm behind a public function, ``linkwise.NAME`` or, ``of_loops``, the one under constraints, or of this
-    name, as "rk4_step"; an AttributeError in the words of module ``whose`` if it is none."""
+    """The algorithm behind a public function, ``linkwise.NAME`` or, with ``of_loops``, of ``linkwise.constraints``; or
+    an internal one, such as "rk4_step"; an AttributeError in the words of module ``whose`` for other names.
+    """
     if name in ALGORITHMS and not of_loops:
         return name
     known = _known(name, of_loops)
@@ -93,20 +94,20 @@ def algorithm_named(name: str, whose: str, of_loops: bool = False) -> str:
 
 
 def result_named(name: str, of_loops: bool = False) -> Callable[[Any], Any] | None:
-    """What turns the result of the kernel behind a public function into that of the function, if they differ."""
+    """A conversion of the kernel's result into that of the public function; None if they are equal."""
     known = _known(name, of_loops)
     return None if known is None else known.gives
 
 
 def _known(name: str, of_loops: bool) -> ArrayFunction | None:
-    """What is known of a public function of this name."""
+    """The registration of a public function of this name; None for other names."""
     import linkwise
 
     if of_loops:
         function = function_named(name)
     else:
-        place = name if name in linkwise.__all__ else linkwise._within(name)
-        function = attrgetter(place)(linkwise) if place else None
+        address = name if name in linkwise.__all__ else linkwise._within(name)
+        function = attrgetter(address)(linkwise) if address else None
     return None if function is None else array_function(function)
 
 
@@ -131,28 +132,28 @@ def former_closed(whose: str, named: Callable[[str, bool], Callable[..., Any]]) 
 
 
 class ActingCall(NamedTuple):
-    """What is asked of all that acts on a mechanism: "forces" or "actuator_forces" of
-    ``dynamics.force_elements.algorithm_of``."""
+    """A request for force elements: "forces" or "actuator_forces" of ``dynamics.force_elements.algorithm_of``."""
 
-    what: str
+    quantity: str
     passive: Passive | None = None
 
     @property
     def algorithm(self) -> str:
         """By which messages name it."""
-        return f"acting.{self.what}"
+        return f"acting.{self.quantity}"
 
     def compiled(self, mech: Mechanism, dtype: str = "float64", target: str = "cpu") -> Kernel:
-        return compile(algorithm_of(self.what, mech, self.acting_on(mech)), mech, dtype, target)
+        return compile(algorithm_of(self.quantity, mech, self.acting_on(mech)), mech, dtype, target)
 
     def acting_on(self, mech: Mechanism) -> Acting:
-        """What acts on the mechanism; ``passive`` in place of the springs, damping, friction and limits of joints."""
+        """Force elements of the mechanism; ``passive`` replaces springs, damping, friction and limits of joints."""
         return (resolved(mech, self.passive, implicit_step=0.0) or Resolved.nothing(mech)).acting
 
 
 def _zeros(size: int, beside: Any) -> Any:
-    """What is left out: a tensor beside tensors, which ``torch.compile`` follows; else an array that is exact, and
-    decides on no precision."""
+    """Zeros for omitted arrays: a tensor beside tensors, so that ``torch.compile`` follows; else an array whose dtype
+    does not affect the precision.
+    """
     return beside.new_zeros(size) if hasattr(beside, "new_zeros") else np.zeros(size, np.float32)
 
 
@@ -173,24 +174,23 @@ class ActingFunctions:
         evaluated: Callable[[Mechanism, ActingCall, tuple[Any, ...]], Any],
         named: Callable[[str, bool], Callable[..., Any]],
     ):
-        self._evaluated = evaluated
-        self._accelerations = named("forward_dynamics", False)
-        self._missing = named("inverse_dynamics", False)
-        self._calls = {what: ActingCall(what) for what in ("forces", "actuator_forces")}
+        self._evaluated, self._dynamics = evaluated, UnderForces(evaluated)
+        self._functions = {name: named(name, False) for name in ("forward_dynamics", "inverse_dynamics")}
+        self._calls = {quantity: ActingCall(quantity) for quantity in ("forces", "actuator_forces")}
 
     def forces(self, mech: Mechanism, q: Any, v: Any = None, ctrl: Any = None, activation: Any = None) -> Any:
         """(nv,): the joint forces of all that acts, as tau."""
-        return self._of("forces", mech, q, v, ctrl, activation)[..., : mech.nv]
+        return self._evaluate("forces", mech, q, v, ctrl, activation)[..., : mech.nv]
 
     def activation_rates(self, mech: Mechanism, q: Any, v: Any = None, ctrl: Any = None, activation: Any = None) -> Any:
         """(n_activation,): the rates of the activations."""
-        return self._of("forces", mech, q, v, ctrl, activation)[..., mech.nv :]
+        return self._evaluate("forces", mech, q, v, ctrl, activation)[..., mech.nv :]
 
     def actuator_forces(self, mech: Mechanism, q: Any, v: Any = None, ctrl: Any = None, activation: Any = None) -> Any:
         """(n_ctrl,): the force of each actuator that acts."""
         if not mech.n_ctrl:
             raise MechanismError(f"actuator_forces: no actuator of mechanism {mech.name!r} acts")
-        return self._of("actuator_forces", mech, q, v, ctrl, activation)
+        return self._evaluate("actuator_forces", mech, q, v, ctrl, activation)
 
     def forward_dynamics(
         self,
@@ -202,11 +202,8 @@ class ActingFunctions:
         activation: Any = None,
         wrenches: Any = None,
     ) -> Any:
-        """(nv,): accelerations under joint forces ``tau`` and all that acts; constraints are kept."""
-        v = _zeros(mech.nv, q) if v is None else v
-        total = self.forces(mech, q, v, ctrl, activation)
-        total = total if tau is None else total + tau
-        return self._accelerations(mech, q, v, total, wrenches=wrenches)
+        """(nv,): accelerations under joint forces ``tau`` and all force elements; constraints are kept."""
+        return self._under_all("forward_dynamics", mech, (q, v, tau), (ctrl, activation, wrenches))
 
     def inverse_dynamics(
         self,
@@ -218,33 +215,38 @@ class ActingFunctions:
         activation: Any = None,
         wrenches: Any = None,
     ) -> Any:
-        """(nv,): the joint forces that are missing, besides all that acts, for the accelerations ``a``."""
-        v, a = (_zeros(mech.nv, q) if x is None else x for x in (v, a))
-        needed = self._missing(mech, q, v, a, wrenches=wrenches)
-        return needed - self.forces(mech, q, v, ctrl, activation)
+        """(nv,): the joint forces that the accelerations ``a`` need besides all force elements."""
+        return self._under_all("inverse_dynamics", mech, (q, v, a), (ctrl, activation, wrenches))
 
-    def _of(self, what: str, mech: Mechanism, q: Any, v: Any, ctrl: Any, activation: Any) -> Any:
-        arrays = driving_arrays(self._calls[what], mech, q, _zeros(mech.nv, q) if v is None else v, ctrl, activation)
-        return self._evaluated(mech, self._calls[what], arrays)
+    def _under_all(self, name: str, mech: Mechanism, state: tuple[Any, ...], drive: tuple[Any, Any, Any]) -> Any:
+        ctrl, activation, wrenches = drive
+        acts = {"forces": ALL, "ctrl": ctrl, "activation": activation}
+        return self._dynamics(name, self._functions[name], mech, state, acts, {"wrenches": wrenches})
+
+    def _evaluate(self, quantity: str, mech: Mechanism, q: Any, v: Any, ctrl: Any, activation: Any) -> Any:
+        arrays = driving_arrays(
+            self._calls[quantity], mech, q, _zeros(mech.nv, q) if v is None else v, ctrl, activation
+        )
+        return self._evaluated(mech, self._calls[quantity], arrays)
 
 
 def driving_arrays(
     call: ActingCall, mech: Mechanism, q: Any, v: Any, ctrl: Any, activation: Any, zeros: Zeros = _zeros
 ) -> tuple[Any, ...]:
-    """What the kernel of force elements takes: q, v and, where there are any, control inputs and activations."""
+    """Inputs of the kernel of force elements: q, v and, if any, control inputs and activations."""
     acting, arrays = call.acting_on(mech), [q, v]
-    for name, given, size in (
+    for name, values, size in (
         ("ctrl", unless_empty(mech, ctrl), acting.n_ctrl),
         ("activation", activation, acting.n_activation),
     ):
-        if isinstance(given, Mapping):
+        if isinstance(values, Mapping):
             raise TypeError(
                 f"{call.algorithm}: {name} must be an array here: {size} numbers, in the order of actuators"
             )
-        if given is not None and not size:
+        if values is not None and not size:
             raise MechanismError(no_controls(mech, name))
         if size:
-            arrays.append(zeros(size, q) if given is None else given)
+            arrays.append(zeros(size, q) if values is None else values)
     return tuple(arrays)
 
 
@@ -268,8 +270,9 @@ class UnderForces:
         acts: Mapping[str, Any],
         more: Mapping[str, Any],
     ) -> Any:
-        """What ``function``, of the algorithm ``name``, gives for ``arguments`` and ``more`` by name, with the force
-        elements that ``acts["forces"]`` names, under ``acts["ctrl"]`` and ``acts["activation"]``."""
+        """The result of ``function``, of the algorithm ``name``, for ``arguments`` and ``more`` by name, with the force
+        elements ``acts["forces"]`` under ``acts["ctrl"]`` and ``acts["activation"]``.
+        """
         if name not in UNDER_FORCES:
             raise MechanismError(f"{name} takes no forces here: {', '.join(UNDER_FORCES)} do")
         if more.get("parameters"):
@@ -282,10 +285,10 @@ class UnderForces:
         inputs = ALGORITHMS[name].inputs
         if len(arguments) > len(inputs):
             raise TypeError(f"{name} takes {', '.join(inputs)}, and {len(arguments)} arrays are given")
-        given = {**dict(zip(inputs, arguments, strict=False)), **{x: more[x] for x in inputs if x in more}}
+        named = {**dict(zip(inputs, arguments, strict=False)), **{x: more[x] for x in inputs if x in more}}
         rest = {key: x for key, x in more.items() if key not in inputs}
-        q = given["q"]
-        state = {key: self.zeros(mech.nv, q) if given.get(key) is None else given[key] for key in inputs}
+        q = named["q"]
+        state = {key: self.zeros(mech.nv, q) if named.get(key) is None else named[key] for key in inputs}
         acting, passive = with_forces(mech, acts["forces"])
         call = ActingCall("forces", passive)
         v = state.get("v", self.zeros(mech.nv, q))
@@ -307,26 +310,26 @@ def asked(
     parameters: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Call, tuple[Any, ...]]:
-    """What a call of the function behind ``algorithm`` asks for, and all arrays that its kernel takes: ``arguments``
-    without the names of link and frame, which follow the arrays as in linkwise, and inputs by name among ``options``;
-    wrenches; the values of parameters."""
+    """The kernel request and all its arrays for a call of the function behind ``algorithm``. ``arguments`` may contain
+    the names of link and frame after the arrays; ``options`` may contain inputs by name.
+    """
     arrays = tuple(x for x in arguments if not isinstance(x, str))
     by_name = ALGORITHMS[algorithm].inputs[len(arrays) :]
     arrays += tuple(options[name] for name in by_name if options and name in options)
     words = zip(("link", "frame"), (x for x in arguments if isinstance(x, str)), strict=False)
-    given = dict(parameters or {})
+    values = dict(parameters or {})
     if wrenches is not None:
         arrays = (*arrays, wrenches)
     more = {**dict(words), **{name: x for name, x in (options or {}).items() if name not in by_name}}
     if wrenches is not None:
         more |= dict([WRENCHES])
     result = more.pop("result", None)
-    return Call(algorithm, tuple(given), tuple(sorted(more.items())), result), (*arrays, *given.values())
+    return Call(algorithm, tuple(values), tuple(sorted(more.items())), result), (*arrays, *values.values())
 
 
 @lru_cache(maxsize=256)
 def only_result(kernel: Kernel, name: str | None) -> Kernel:
-    """The kernel of one of several results, which alone can be differentiated."""
+    """The kernel of one result of an algorithm with several; only such kernels have derivatives."""
     names = tuple(kernel.output_shapes)
     if name is None and len(names) > 1:
         raise ValueError(
@@ -349,8 +352,9 @@ def _only_result(traced: Program, k: int) -> Program:
 
 @lru_cache(maxsize=256)
 def product_of(kernel: Kernel, wrt: tuple[str, ...]) -> Kernel:
-    """The weight of each element of the result times its derivatives by these inputs, one after the other: what
-    ``backward`` needs.  Its last input is the weight, ``COTANGENT``; derivatives are plain ones, by each coordinate."""
+    """The kernel of ``backward``: a cotangent, the last input ``COTANGENT``, times the derivatives by these inputs, one
+    after the other. Derivatives are plain ones, by each coordinate.
+    """
     return vjp_of(kernel, wrt, tangent=False)
 
 
@@ -361,6 +365,7 @@ def derivative_of(kernel: Kernel, wrt: tuple[str, ...]) -> Kernel:
 
 
 def spacing(steps: int) -> int:
-    """The number of steps between states that are kept for gradients of the last one: that divisor of all steps with
-    which the fewest are in memory at a time, kept ones and those between two of them."""
+    """The number of steps between stored states for gradients of the last one: the divisor of all steps that minimizes
+    the states in memory.
+    """
     return min((k for k in range(1, steps + 1) if steps % k == 0), key=lambda k: steps // k + k, default=1)

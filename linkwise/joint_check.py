@@ -1,4 +1,4 @@
-"""Whether the parts of a joint kind agree with each other: a check for kinds that are written outside of linkwise."""
+"""Consistency check of a joint kind, for kinds that are written outside of linkwise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Comparison = tuple[Numbers, Numbers]
 
 
 class Part(NamedTuple):
-    """One requirement: ``compare(kind, q, v)`` returns two arrays that are equal where the ``rule`` holds."""
+    """One requirement: ``compare(kind, q, v)`` returns two arrays that are equal if the ``rule`` is kept."""
 
     name: str
     rule: str
@@ -76,7 +76,7 @@ def check_joint(kind: Joint, states: int = 6, seed: int = 0) -> dict[str, float]
 
 
 def _wrong_sizes(kind: Joint, rng: np.random.Generator) -> list[str]:
-    """What has another length than ``nq`` and ``nv`` say, or raises an error at the first state."""
+    """Parts whose length contradicts ``nq`` and ``nv``, or that raise at the first state."""
     q, v = np.asarray(kind.random(rng, ()), dtype=float), rng.normal(size=kind.nv).tolist()
     problems = [] if q.shape == (kind.nq,) else [f"random: shape + (nq,) = ({kind.nq},) is asked for, got {q.shape}"]
     lengths: tuple[tuple[str, Callable[[], Sequence[Any]], int], ...] = (

@@ -20,7 +20,13 @@ hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=Tr
 hypothesis.settings.load_profile("repeatable")
 
 # Programs are made of many small objects that live on: looking for garbage among them takes as long as making them.
-gc.set_threshold(200_000, 20, 20)
+gc.set_threshold(1_000_000, 20, 20)
+
+
+def pytest_collection_finish():
+    """Modules and thousands of tests stay until the end: they are not looked through again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

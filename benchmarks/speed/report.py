@@ -119,7 +119,7 @@ def _timed(function: Callable[..., Any], states: Sequence[np.ndarray], at: Condi
 
 def closed_states(mech: lw.Mechanism, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
     """q (count, nq) and v (count, nv) with all loops closed: moved a little from one assembled configuration."""
-    rest = lw.viewer.configurations.closed_near(mech, lw.neutral(mech))
+    rest = lw.viewer.configurations.assemble_near(mech, lw.neutral(mech))
     start = np.broadcast_to(rest, (count, mech.nq))
     v = lw.constraints.project(mech, start, rng.normal(size=(count, mech.nv)))[1]
     return lw.constraints.project(mech, lw.integrate(mech, start, v, STRAY), v)

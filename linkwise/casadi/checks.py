@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Checked(casadi.Function):
-    """A function whose calls say which input has a wrong shape, and what it should be."""
+    """A function whose calls raise for inputs of wrong shape, with the expected one."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         check_call(self, arguments, named)

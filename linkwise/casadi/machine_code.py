@@ -1,7 +1,7 @@
 """Kernels as functions of CasADi that call machine code, whose derivatives are kernels as well.
 
-A function is defined by where its results come from: which inputs the kernel takes, and for each stored element of each
-output its place among the kernel's results.  That of a derivative follows from it, so that one class serves all orders.
+A function is defined by the sources of its results: the inputs of the kernel, and for each stored element of each
+output its index among the kernel's results. Sources of a derivative follow from these; one class serves all orders.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """One output: column-major positions ``places`` of its stored elements, ascending, and their indices in the flat
+    """One output: column-major ``indices`` of its stored elements, ascending, and their ``sources`` in the flat
     results of all states.
     """
 
     rows: int
     columns: int
-    places: np.ndarray
+    indices: np.ndarray
     sources: np.ndarray
 
     @property
     def sparsity(self) -> casadi.Sparsity:
-        return pattern(self.rows, self.columns, self.places)
+        return pattern(self.rows, self.columns, self.indices)
 
 
 def machine_function(kernel: lw.Kernel, states: int) -> casadi.Function:
@@ -206,7 +206,7 @@ class _MachineCode(casadi.Callback):
         state, element = np.divmod(output.sources, self._size)
         present = self._derivative.sparsity.reshape(self._size, count)[element, start : start + size]
         stored, by = np.nonzero(present)
-        row = output.places[stored]
+        row = output.indices[stored]
         column = state[stored] * size + positions(x.core)[by]
         indices, sources = column * rows + row, output.sources[stored] * count + start + by
         order = np.argsort(indices)

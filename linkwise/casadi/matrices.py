@@ -1,4 +1,4 @@
-"""Arrays as matrices of CasADi, which are stored by columns: where elements are."""
+"""Arrays as matrices of CasADi, which are stored by columns: indices of elements."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 
 def matrix_shape(shape: Sequence[int]) -> tuple[int, int]:
-    """Shape of an array as a matrix: vectors are columns; of higher arrays the last axis gives the columns and the
-    others the rows.
+    """Shape of an array as a matrix: vectors are columns; higher arrays have their last axis as columns and all others
+    as rows.
     """
     if len(shape) < 2:
         return math.prod(shape), 1

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
@@ -15,9 +16,11 @@ import click
 
 import linkwise as lw
 
-from .checkout import checkout_commands
 from .files import trouble
 from .screen import one_line_warnings
+
+ROOT = Path(lw.__file__).parents[1]
+CHECKOUT = {"bench": "benchmarks.speed.bench", "reproduce": "papers.reproduce"}
 
 
 class ReaderGone(Exception):
@@ -66,12 +69,39 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+def _commands_of(module: str) -> Iterator[click.Command]:
+    """The commands in a module, without those that are in a group of it."""
+    listed = [value for value in vars(import_module(module)).values() if isinstance(value, click.Command)]
+    inner = [command for group in listed if isinstance(group, click.Group) for command in group.commands.values()]
+    return (command for command in listed if command not in inner)
+
+
+def _checkout_command(name: str, module: str) -> click.Command:
+    """A command whose files are in a checkout and not in the wheel, or one that raises where they are missing."""
+    folder = module.partition(".")[0]
+    if ROOT.joinpath(*module.split(".")).with_suffix(".py").is_file():
+        try:
+            return getattr(import_module(module), name)
+        except ModuleNotFoundError as error:  # a package of the same name lies before it on the path
+            if folder != (error.name or "").split(".")[0]:
+                raise
+
+    @click.command(name, hidden=True, add_help_option=False, context_settings={"ignore_unknown_options": True})
+    @click.argument("words", nargs=-1)
+    def explain(words: Sequence[str]) -> None:
+        raise click.UsageError(
+            f"linkwise {name} is not in the installed package: its files are in the folder {folder}/ of a checkout, or "
+            "of the source distribution; pip install --editable . there, and run it again"
+        )
+
+    return explain
+
+
 for _module in iter_modules(__path__):
-    _command = getattr(import_module(f"{__name__}.{_module.name}"), _module.name, None)
-    if isinstance(_command, click.Command):  # a command is named as the file that it is in
+    for _command in _commands_of(f"{__name__}.{_module.name}"):
         commands.add_command(_command)
-for _command in checkout_commands():
-    commands.add_command(_command)
+for _name, _path in CHECKOUT.items():
+    commands.add_command(_checkout_command(_name, _path))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Options for force elements of a file (switches, stops at limits, control inputs), and reports of those left out."""
+"""Options for force elements of a file (switches, stops at limits, control inputs), and reports of ignored ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ OF_JOINTS = ("springs", "damping", "friction", "limits")
 
 @dataclass(frozen=True)
 class Idle:
-    """Something of the file that did not act.
+    """A force element of the file that was switched off or ignored.
 
     exceeded   joints that went beyond it, of limits; None of the rest
-    option     what would let it act; None if nothing does
+    option     that switches it on; None if there is none
     """
 
     what: str
@@ -60,7 +60,7 @@ class Acting:
     acting: Annotated[str, "KIND,KIND..."] | None = None
     passive: Annotated[bool, HIDDEN] = False  # of earlier versions: what happens without it
 
-    def of(self, mech: lw.Mechanism) -> lw.Mechanism:
+    def switch(self, mech: lw.Mechanism) -> lw.Mechanism:
         """The mechanism with its elements switched."""
         if self.acting is None:
             return mech
@@ -106,9 +106,9 @@ class Stopped(Controlled):
     limits: Annotated[float, "STIFFNESS"] | None = None
     limit_damping: float | None = None
 
-    def of(self, mech: lw.Mechanism) -> lw.Mechanism:
+    def switch(self, mech: lw.Mechanism) -> lw.Mechanism:
         """The mechanism with its elements switched, and stops as hard."""
-        mech, stiffness = super().of(mech), self.limits
+        mech, stiffness = super().switch(mech), self.limits
         if stiffness is None:
             if self.limit_damping is not None:
                 raise click.UsageError("--limit-damping needs --limits, the stiffness of the stops")
@@ -123,7 +123,7 @@ class Stopped(Controlled):
 
 
 def acting_section(mech: lw.Mechanism, idle: Iterable[object], title: str = "acting") -> Iterator[str]:
-    """Sections of what acts, a line for each kind, and of what does not; none where there is nothing of it."""
+    """Sections of the force elements that act, a line for each kind, and of those that do not; empty ones left out."""
     if mech.forces.active:
         yield from section(
             title, (f"{kind.replace('_', ' ')}: {_listed(names)}" for kind, names in mech.forces.active.items())
@@ -133,36 +133,41 @@ def acting_section(mech: lw.Mechanism, idle: Iterable[object], title: str = "act
 
 
 def idle_elements(mech: lw.Mechanism) -> Iterator[Idle]:
-    """What was switched off."""
+    """Force elements that were switched off."""
     for kind, names in mech.forces.idle.items():
         if kind != "limits":  # which say whether they were exceeded
             yield Idle(kind, names, option="--acting")
 
 
 def idle_limits(motion: lw.Trajectory, saturated: bool) -> Iterator[Idle]:
-    """Limits of the file that a motion knew nothing of."""
-    mech = motion.mechanism
-    off = set(mech.forces.idle.get("limits", ()))
-    if off:
-        bounded = [body for body in mech.bodies if body.joint in off]
-        outside = {
-            b.joint: _beyond(mech.coordinates.place(b.joint).positions(motion.q), b.limits.lower, b.limits.upper)
-            for b in bounded
-        }
-        yield from _idle("limits", mech, ("lower", "upper"), outside, "--acting")
-    heeded = {actuator.target for actuator in mech.forces.actuators}
-    others = [body for body in mech.bodies if body.joint not in heeded]
-    fast = {
-        b.joint: _beyond(mech.coordinates.place(b.joint).velocities(motion.v), None, b.limits.velocity) for b in others
-    }
-    yield from _idle("velocity limits", mech, ("velocity",), fast, None)
+    """Limits of the file that a motion did not enforce."""
+    mech, of_joint = motion.mechanism, motion.mechanism.coordinates.place
+    off, targets = mech.forces.idle.get("limits", ()), {actuator.target for actuator in mech.forces.actuators}
+    bodies = [body for body in mech.bodies if body.joint in off]
+    bounds = [(b, of_joint(b.joint).positions(motion.q), b.limits.lower, b.limits.upper) for b in bodies]
+    yield from _idle("limits", bounds, "--acting")
+    bodies = [body for body in mech.bodies if body.joint not in targets]
+    rates = ((b, of_joint(b.joint).velocities(motion.v), np.asarray(b.limits.velocity)) for b in bodies)
+    yield from _idle("velocity limits", [(b, v, -limit, limit) for b, v, limit in rates], None)
     if not saturated and motion.tau.any():
-        driven = [body for body in mech.bodies if not body.mimic]
-        strong = {b.joint: _beyond(motion.tau[:, mech.v_index(b.joint)], None, b.limits.effort) for b in driven}
-        yield from _idle("effort limits", mech, ("effort",), strong, "--saturate")
+        bodies = [body for body in mech.bodies if not body.mimic]
+        forces = ((b, motion.tau[:, mech.v_index(b.joint)], np.asarray(b.limits.effort)) for b in bodies)
+        yield from _idle("effort limits", [(b, tau, -limit, limit) for b, tau, limit in forces], "--saturate")
 
 
-def at_effort_limits(motion: lw.Trajectory) -> tuple[str, ...]:
+def _idle(message: str, bounds: Iterable[tuple[Any, np.ndarray, Any, Any]], option: str | None) -> Iterator[Idle]:
+    """Finite bounds (n,) of the values (m, n) of bodies, and the joints that went beyond them."""
+    exceeded = {}
+    for body, values, lower, upper in bounds:
+        if np.isfinite([lower, upper]).any():
+            sizes = [np.where(np.isfinite(bound), np.abs(bound), 0.0) for bound in (lower, upper)]
+            slack = BEYOND * np.maximum(*sizes)
+            exceeded[body.joint] = bool(((values > upper + slack) | (values < lower - slack)).any())
+    if exceeded:
+        yield Idle(message, tuple(exceeded), tuple(joint for joint, is_beyond in exceeded.items() if is_beyond), option)
+
+
+def saturated_joints(motion: lw.Trajectory) -> tuple[str, ...]:
     """Joints whose forces were cut off."""
     mech = motion.mechanism
     return tuple(
@@ -170,21 +175,3 @@ def at_effort_limits(motion: lw.Trajectory) -> tuple[str, ...]:
         for body in mech.bodies
         if not body.mimic and (np.abs(motion.tau[:, mech.v_index(body.joint)]) >= body.limits.effort).any()
     )
-
-
-def _idle(
-    message: str, mech: lw.Mechanism, bounds: Iterable[str], exceeded: dict[str, bool], option: str | None
-) -> Iterator[Idle]:
-    limited = [b.joint for b in mech.bodies if np.isfinite([getattr(b.limits, bound) for bound in bounds]).any()]
-    known = tuple(joint for joint in limited if joint in exceeded)
-    if known:
-        yield Idle(message, known, tuple(joint for joint in known if exceeded[joint]), option)
-
-
-def _beyond(values: np.ndarray, lower: Any, upper: Any) -> bool:
-    """Whether any of (m, n) is outside the bounds (n,); without lower bounds, its size beyond the upper ones."""
-    upper = np.asarray(upper)
-    lower = -upper if lower is None else np.asarray(lower)
-    size = np.where(np.isfinite(lower), np.abs(lower), 0.0)
-    slack = BEYOND * np.maximum(size, np.where(np.isfinite(upper), np.abs(upper), 0.0))
-    return bool(((values > upper + slack) | (values < lower - slack)).any())

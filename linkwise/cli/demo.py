@@ -39,7 +39,7 @@ def demo(output: Folder = Path("demo")) -> int:
         for result in made([(TOUR, entry) for entry in TOUR.entries], lambda _, entry: progress.at(entry.title)):
             results.append(result)
             progress.done()
-            for line in _exhibited(result):
+            for line in _describe(result):
                 progress.say(line)
         progress.at("pictures")
         page, pictures = write_gallery(results, output, TITLE, LEAD)
@@ -51,10 +51,12 @@ def demo(output: Folder = Path("demo")) -> int:
     return 0 if all(result.exhibit.agrees for result in results) else 1
 
 
-def _exhibited(made: Any) -> Iterator[str]:
+def _describe(result: Any) -> Iterator[str]:
     """An exhibit as text."""
-    exhibit = made.exhibit
-    yield from section(f"{made.entry.number}. {made.entry.title}", textwrap.wrap(exhibit.shows.replace("`", ""), 100))
+    exhibit = result.exhibit
+    yield from section(
+        f"{result.entry.number}. {result.entry.title}", textwrap.wrap(exhibit.shows.replace("`", ""), 100)
+    )
     for each in exhibit.tables:
         yield ""
         yield from (f"  {line}" for line in table(each.head, each.rows, range(1, len(each.head))))

@@ -1,4 +1,4 @@
-"""Files named on the command line: what is read, what will be written, and what is wrong with them."""
+"""Files named on the command line: reading, checks before writing, and error messages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def called(path: str) -> str:
 
 
 def contents(path: str) -> bytes:
-    """What is in a file, a pipe such as /dev/stdin, or standard input, "-"."""
+    """The bytes of a file, a pipe such as /dev/stdin, or standard input, "-"."""
     return sys.stdin.buffer.read() if path == PIPE else existing(path).read_bytes()
 
 

@@ -1,10 +1,10 @@
-"""linkwise info: what is in a mechanism file."""
+"""linkwise info: the content of a mechanism file."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -13,7 +13,6 @@ import numpy as np
 import linkwise as lw
 
 from .acting import acting_section
-from .contact import contact_facts, contact_lines
 from .files import Picture
 from .mechanism import Source
 from .screen import Answer, section, table
@@ -34,7 +33,9 @@ def info(source: Source, answer: Answer, plot: Picture | None = None) -> None:
     linkwise info builtin:loader --plot loader.png --json
     """
     mechanism, warnings = source.loaded
-    facts = facts_of(mechanism, [*warnings, *_remarks(mechanism)])
+    singular = () if mechanism.loops else mechanism.parameters.singular_joints
+    remarks = [f"nothing with inertia moves with joint {joint!r}: forward dynamics is refused" for joint in singular]
+    facts = _facts(mechanism, [*warnings, *remarks])
     if plot:
         lw.viewer.draw(mechanism, path=plot, labels=True)
     answer.show(facts, _text(mechanism, facts))
@@ -43,8 +44,8 @@ def info(source: Source, answer: Answer, plot: Picture | None = None) -> None:
 # -- facts --------------------------------------------------------------------------------------------
 
 
-def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
-    """Everything that is shown, as plain values; a bound that is not there is None."""
+def _facts(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
+    """The content of a mechanism as plain values; a missing bound is None."""
     return {
         "name": mech.name,
         "nq": mech.nq,
@@ -57,13 +58,17 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
             for body in mech.bodies
         ],
         "frames": [{"name": frame.name, "link": frame.link} for frame in mech.frames.values()],
-        "loops": [_loop(loop) for loop in mech.loops if isinstance(loop, lw.constraints.Loop)],
+        "loops": [
+            {"name": x.name, "kind": type(x.kind).__name__.lower(), "link_a": x.link_a, "link_b": x.link_b}
+            for x in mech.loops
+            if isinstance(x, lw.constraints.Loop)
+        ],
         "couplings": [
             {"name": coupling.name, "ratios": dict(coupling.ratios), "offset": coupling.offset}
             for coupling in mech.loops
             if isinstance(coupling, lw.constraints.Coupling) and coupling.drive is None and not coupling.ratios_change
         ],
-        "contacts": contact_facts(mech),
+        "contacts": _contact_facts(mech),
         "independent": mech.metadata.independent_joints,
         "timestep": mech.metadata.timestep,
         "integrator": mech.metadata.integrator,
@@ -77,7 +82,7 @@ def facts_of(mech: lw.Mechanism, warnings: Sequence[str]) -> dict[str, Any]:
 
 
 def _actuator(actuator: lw.forces.Actuator) -> dict[str, Any]:
-    """What it drives, and its force as a formula in u, or its activation w, the length l and its rate."""
+    """Its target, and its force as a formula in u (or its activation w), the length l and its rate."""
     terms = ("", " l", " dl/dt")
     gain = " + ".join(f"{x:g}{t}" for x, t in zip(actuator.gain, terms, strict=True) if x)
     bias = "".join(f" {'-' if x < 0 else '+'} {abs(x):g}{t}" for x, t in zip(actuator.bias, terms, strict=True) if x)
@@ -96,19 +101,15 @@ def _actuator(actuator: lw.forces.Actuator) -> dict[str, Any]:
     }
 
 
-def _loop(loop: lw.constraints.Loop) -> dict[str, Any]:
-    kind = type(loop.kind).__name__.lower()
-    return {"name": loop.name, "kind": kind, "link_a": loop.link_a, "link_b": loop.link_b}
-
-
 def _joint(mech: lw.Mechanism, index: int) -> dict[str, Any]:
+    """Kind, indices, limits and passive forces of a joint."""
     body = mech.bodies[index]
     q, v = mech.q_index(body.joint), mech.v_index(body.joint)
     return {
         "name": body.joint,
         "kind": type(body.kind).__name__.lower(),
         **dataclasses.asdict(body.kind),  # axis, pitch, ...
-        "parent": _carrier(mech, body.parent),
+        "parent": "ground" if body.parent < 0 else mech.link_names[body.parent],
         "child": body.link,
         "q": [q.start, q.stop],
         "v": [v.start, v.stop],
@@ -122,16 +123,6 @@ def _joint(mech: lw.Mechanism, index: int) -> dict[str, Any]:
     }
 
 
-def _carrier(mech: lw.Mechanism, body: int) -> str:
-    return "ground" if body < 0 else mech.link_names[body]
-
-
-def _remarks(mech: lw.Mechanism) -> Iterable[str]:
-    """What will stand in the way later."""
-    for joint in () if mech.loops else mech.parameters.singular_joints:
-        yield f"nothing with inertia moves with joint {joint!r}: forward dynamics is refused"
-
-
 # -- text ---------------------------------------------------------------------------------------------
 
 
@@ -143,7 +134,7 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
         f"{facts['mass']:.6g} kg moving, gravity {_vector(mech.gravity)} m/s^2"
     )
     yield from section("tree", _tree(mech))
-    rows = [(j["name"], j["kind"], _direction(j), *_bounds(j), _extras(j)) for j in facts["joints"]]
+    rows = [_joint_row(joint) for joint in facts["joints"]]
     unit = Units().names(mech)
     bounds = (f"range ({unit['q']})", f"velocity ({unit['v']})", f"effort ({unit['tau']})")
     yield from section("joints", table(("joint", "kind", "axis", *bounds, "others (SI units)"), rows))
@@ -162,10 +153,16 @@ def _text(mech: lw.Mechanism, facts: dict[str, Any]) -> Iterable[str]:
         closing = [(x["name"], x["kind"], f"{x['link_a']} to {x['link_b']}") for x in facts["loops"]]
         yield from section("loops", table(("joint", "kind", "closes"), closing))
     if facts["couplings"]:
-        tied = [(x["name"], f"{_sum(x['ratios'])} = {x['offset']:g}") for x in facts["couplings"]]
+        tied = []
+        for coupling in facts["couplings"]:  # "6 hip - knee = 0"
+            terms = [
+                f"{'-' if r < 0 else '+'} {'' if abs(r) == 1.0 else f'{abs(r):g} '}{joint}"
+                for joint, r in coupling["ratios"].items()
+            ]
+            tied.append((coupling["name"], f"{' '.join(terms).removeprefix('+ ')} = {coupling['offset']:g}"))
         yield from section("couplings", table(None, tied))
     if mech.contact_pairs:
-        yield from section("contact", contact_lines(mech))
+        yield from section("contact", _contact_lines(mech))
     if facts["independent"] is not None:
         yield from section("meant to be independent", [", ".join(facts["independent"]) or "no joint"])
     if mech.postures:
@@ -195,20 +192,10 @@ def _tree(mech: lw.Mechanism) -> Iterable[str]:
         waiting += [(child, below, child == children[-1]) for child in reversed(children)]
 
 
-def _direction(joint: dict[str, Any]) -> str:
-    """Axes as letters where they are coordinate axes; the pitch of a screw."""
+def _joint_row(joint: dict[str, Any]) -> tuple[str, ...]:
+    """Name, kind, axes, bounds and passive forces, as text."""
     axes = [_axis(joint[name]) for name in ("axis", "axis1", "axis2", "normal") if name in joint]
-    return ", ".join(axes) + (f", pitch {joint['pitch']:g}" if "pitch" in joint else "")
-
-
-def _axis(axis: Sequence[float]) -> str:
-    for letter, unit in zip("xyz", np.eye(3), strict=True):
-        if np.array_equal(np.abs(axis), unit):
-            return letter if np.sum(axis) > 0 else f"-{letter}"
-    return _vector(axis)
-
-
-def _bounds(joint: dict[str, Any]) -> tuple[str, str, str]:
+    pitch = f", pitch {joint['pitch']:g}" if "pitch" in joint else ""
     ranges = [
         "free" if low is None and high is None else f"{_number(low, '-inf')} .. {_number(high, 'inf')}"
         for low, high in zip(joint["lower"], joint["upper"], strict=True)
@@ -216,24 +203,20 @@ def _bounds(joint: dict[str, Any]) -> tuple[str, str, str]:
     velocity, effort = (
         " ".join(dict.fromkeys(_number(x, "-") for x in joint[name])) for name in ("velocity", "effort")
     )
-    return ", ".join(dict.fromkeys(ranges)), velocity, effort
-
-
-def _extras(joint: dict[str, Any]) -> str:
-    words = [
-        f"{name} {_vector(joint[name])}"
-        for name in ("armature", "damping", "friction", "stiffness")
-        if any(joint[name])
-    ]
+    passive = ("armature", "damping", "friction", "stiffness")
+    extras = [f"{name} {_vector(joint[name])}" for name in passive if any(joint[name])]
     if joint["mimic"]:
-        words.append("= {ratio:g} * {joint} + {offset:g}".format(**joint["mimic"]))
-    return ", ".join(words)
+        extras.append("= {ratio:g} * {joint} + {offset:g}".format(**joint["mimic"]))
+    bounds = ", ".join(dict.fromkeys(ranges)), velocity, effort
+    return joint["name"], joint["kind"], ", ".join(axes) + pitch, *bounds, ", ".join(extras)
 
 
-def _sum(ratios: dict[str, float]) -> str:
-    """ "6 hip - knee"."""
-    terms = [f"{'-' if r < 0 else '+'} {'' if abs(r) == 1.0 else f'{abs(r):g} '}{joint}" for joint, r in ratios.items()]
-    return " ".join(terms).removeprefix("+ ")
+def _axis(axis: Sequence[float]) -> str:
+    """A letter for a coordinate axis, otherwise numbers."""
+    for letter, unit in zip("xyz", np.eye(3), strict=True):
+        if np.array_equal(np.abs(axis), unit):
+            return letter if np.sum(axis) > 0 else f"-{letter}"
+    return _vector(axis)
 
 
 def _number(value: float | None, missing: str) -> str:
@@ -243,3 +226,34 @@ def _number(value: float | None, missing: str) -> str:
 def _vector(values: Any) -> str:
     numbers = [f"{value + 0.0:.4g}" for value in values]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+
+
+def _contact_facts(mech: lw.Mechanism) -> list[dict[str, Any]]:
+    """Every pair of shapes that touch, with its law; infinite numbers are None."""
+    return [
+        {
+            "shapes": list(pair.shapes),
+            "acts": mech.forces.acts("contact", pair.name),
+            "step": pair.step if math.isfinite(pair.step) else None,
+            **{name: x if math.isfinite(x) else None for name, x in dataclasses.asdict(pair.law).items()},
+        }
+        for pair in mech.contact_pairs
+    ]
+
+
+def _contact_lines(mech: lw.Mechanism) -> Iterator[str]:
+    """One line for each shape that others touch."""
+
+    def extremes(ordered: list[float]) -> str:
+        return " to ".join(dict.fromkeys(f"{x:.3g}" for x in (ordered[0], ordered[-1])))
+
+    for touched in dict.fromkeys(pair.shape_b for pair in mech.contact_pairs):
+        pairs = [pair for pair in mech.contact_pairs if pair.shape_b == touched]
+        idle = sum(not mech.forces.acts("contact", pair.name) for pair in pairs)
+        shape, parts = mech.contact.shape(touched), sum(pair.shape_b == touched for pair in mech.contact.parts)
+        counts = f"{len(pairs)} shape{'s' * (len(pairs) != 1)} in {parts} point{'s' * (parts != 1)}"
+        friction, stiffness = (sorted(getattr(pair.law, name) for pair in pairs) for name in ("friction", "stiffness"))
+        line = f"{touched} ({shape.kind} on {shape.link}): {counts}, friction {extremes(friction)}"
+        line += f", stiffness {extremes(stiffness)} N/m"
+        line += f", explicit steps up to {min(pair.step for pair in pairs):g} s"
+        yield line + (f"; {idle} switched off" if idle else "")

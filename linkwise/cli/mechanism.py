@@ -22,7 +22,7 @@ TABLES = (".toml", ".csv")  # endings of DH tables; everything else is a mechani
 
 
 class Loaded(NamedTuple):
-    """A mechanism and the warnings of its reader, without those on what does not act: ``mech.notes`` has them."""
+    """A mechanism and the warnings of its reader, except those listed in ``mech.notes``."""
 
     mechanism: lw.Mechanism
     warnings: tuple[str, ...]
@@ -62,7 +62,7 @@ class Source:
         return Loaded(mech if self.ground is None else mech.with_ground(self.ground), messages)
 
     def mechanism(self, notes: bool = True) -> lw.Mechanism:
-        """The mechanism; warnings go to stderr, and with ``notes`` a line on what does not act."""
+        """The mechanism; warnings go to stderr, with ``notes`` also a line on ignored force elements."""
         return report_warnings(self.loaded, notes)
 
 
@@ -97,7 +97,13 @@ def loaded(
         elif is_table:
             mechanism = lw.files.load_dh(file, convention, trust_units)
         else:
-            mechanism = lw.load(_piped() if file == PIPE else file, floating_base=floating_base, loops=loops)
+            document = file
+            if file == PIPE:  # the text, such as xacro writes it
+                document = contents(PIPE).decode("utf-8-sig", errors="replace").strip()
+                if not document.startswith("<"):
+                    trouble = "is no" if document else "is empty; it must be a"
+                    raise click.UsageError(f"{called(PIPE)} {trouble} URDF, MJCF or SDF document")
+            mechanism = lw.load(document, floating_base=floating_base, loops=loops)
     messages = (warning.message for warning in caught if not issubclass(warning.category, lw.files.OmissionWarning))
     return Loaded(mechanism, tuple(map(str, messages)))
 
@@ -112,22 +118,16 @@ def report_warnings(loading: Loaded, notes: bool = True) -> lw.Mechanism:
     return loading.mechanism
 
 
-def _piped() -> str:
-    """The document on standard input, such as xacro writes it."""
-    text = contents(PIPE).decode("utf-8-sig", errors="replace").strip()
-    if not text.startswith("<"):
-        trouble = "is no" if text else "is empty; it must be a"
-        raise click.UsageError(f"{called(PIPE)} {trouble} URDF, MJCF or SDF document")
-    return text
-
-
 def _builtin(description: str) -> lw.Mechanism:
     name, *texts = description.split(":")
     try:
         make = lw.mechanisms.maker(name)
     except ValueError as error:
         raise click.UsageError(f"{error} ({BUILTIN} lists them all)") from None
-    values = [_number(name, text) for text in texts]
+    try:
+        values = [int(text) if text.lstrip("+-").isdigit() else float(text) for text in texts]
+    except ValueError as error:
+        raise click.UsageError(f"{BUILTIN}{name} takes numbers, not {str(error).partition(': ')[2]}") from None
     try:
         inspect.signature(make).bind(*values)
     except TypeError as error:
@@ -137,7 +137,7 @@ def _builtin(description: str) -> lw.Mechanism:
 
 
 def _described(name: str) -> tuple[str, str]:
-    """A built-in mechanism as FILE names it, with the numbers that it takes, and what it is."""
+    """The FILE of a built-in mechanism with its numbers, and its description."""
     make = lw.mechanisms.maker(name)
     numbers = [
         parameter.name if parameter.default is parameter.empty else f"[{parameter.name}]"
@@ -146,12 +146,3 @@ def _described(name: str) -> tuple[str, str]:
     ]
     about = " ".join((inspect.getdoc(make) or "").split()).replace("``", "")
     return BUILTIN + ":".join([name, *numbers]), re.split(r"[.,:;(]", about)[0].strip()
-
-
-def _number(name: str, text: str) -> float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise click.UsageError(f"{BUILTIN}{name} takes numbers, not {text!r}")

@@ -1,4 +1,4 @@
-"""What terminals and pipes show: tables, warnings, progress.  A pipe gets plain text and no progress."""
+"""Output to terminals and pipes: tables, warnings, progress.  A pipe gets plain text and no progress."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def table(head: Sequence[str] | None, rows: Sequence[Sequence[str]], numbers: Se
 
 
 def _cells(text: str) -> int:
-    """The width of a text on the screen: letters of East Asia take two cells, accents that are put on others none."""
+    """The width of a text on the screen: letters of East Asia take two cells, combining accents none."""
     return sum(
         0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
     )
@@ -79,15 +79,11 @@ class Answer:
 
     def show(self, facts: dict[str, Any], lines: Iterable[str]) -> None:
         """The facts as JSON, or the lines of text."""
-        click.echo(as_json(facts) if self.json else "\n".join(lines))
-
-
-def as_json(document: Any) -> str:
-    """One JSON document; arrays as lists, complex numbers as [real, imaginary], what is not finite as null."""
-    return json.dumps(_plain(document), indent=2)
+        click.echo(json.dumps(_plain(facts), indent=2) if self.json else "\n".join(lines))
 
 
 def _plain(value: Any) -> Any:
+    """A value for JSON: arrays as lists, complex numbers as [real, imaginary], infinity and NaN as None."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -104,13 +100,13 @@ def _plain(value: Any) -> Any:
 
 
 def written(files: Iterable[Path | str]) -> Iterator[str]:
-    """A section that names the files of an answer; none if there are no files."""
+    """A section with the files of an answer; empty without files."""
     names = [shown(file) for file in files]
     yield from section("files", names) if names else ()
 
 
 def free_width(otherwise: int) -> int:
-    """How many letters a line of a section has room for: those of the terminal, or ``otherwise`` in a pipe."""
+    """Letters that fit a line of a section on the terminal; ``otherwise`` in a pipe."""
     return max(20, shutil.get_terminal_size().columns - 2) if sys.stdout.isatty() else otherwise
 
 
@@ -123,7 +119,7 @@ def shown(path: Path | str) -> str:
 
 
 class Progress:
-    """A line at the foot of the terminal that says how far things are; nothing where stderr is no terminal."""
+    """A line of progress at the foot of the terminal; invisible if stderr is no terminal."""
 
     def __init__(self, total: int):
         self.total, self.count = total, 0
@@ -136,7 +132,7 @@ class Progress:
         self._write("")
 
     def at(self, stage: str) -> None:
-        """Say what is being worked on."""
+        """Show the present stage."""
         self._write(f"[{self.count + 1}/{self.total}] {stage} ...")
 
     def done(self) -> None:

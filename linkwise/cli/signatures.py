@@ -75,8 +75,8 @@ def command(
         inherited: dict[str, str] = {}
         for each in reversed(functions):
             inherited |= {name: text for name, text in descriptions(each).items() if name not in without}
-        made, texts = list(parameters(function, inherited)), inherited | descriptions(function)
-        taken, further = {option.name for option in made}, dict[str, click.Option]()
+        declared, texts = list(parameters(function, inherited)), inherited | descriptions(function)
+        taken, further = {option.name for option in declared}, dict[str, click.Option]()
         for each in functions:
             further |= derived_options(each, {*taken, *without, *further}, texts)
 
@@ -88,7 +88,7 @@ def command(
         return cls(
             settings.pop("name", None) or function.__name__,
             callback=functools.update_wrapper(run, function),
-            params=[*made, *further.values()],
+            params=[*declared, *further.values()],
             help=help_text(function, {*taken, *further}),
             short_help=short_help,
             **settings,
@@ -98,10 +98,9 @@ def command(
 
 
 def options_of(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the ``options`` of a command that a function takes, as its keyword arguments: fields of a dataclass that
-    it takes are put into this."""
+    """Keyword arguments of a function among the ``options`` of a command; fields are put into their dataclasses."""
     chosen = {}
-    for parameter in _own(function):
+    for parameter in _named_parameters(function):
         group = _group(function, parameter)
         is_option = group is not None and parameter.default is not parameter.empty
         fields = options_of(group, options) if is_option else {}
@@ -116,30 +115,30 @@ def options_of(function: Callable[..., Any], options: Mapping[str, Any]) -> dict
 
 
 def parameters(function: Callable[..., Any], inherited: Mapping[str, str] | None = None) -> Iterator[click.Parameter]:
-    """Arguments and options of a function or a group, each name once; ``inherited`` describes what this does not."""
+    """Arguments and options of a function or a group, each name once; ``inherited`` are descriptions of the rest."""
     texts, names = {**(inherited or {}), **descriptions(function)}, set()
-    for parameter in _own(function):
+    for parameter in _named_parameters(function):
         hint = _hint(function, parameter)
         form, required = _form(hint) or {}, parameter.default is parameter.empty
-        made: list[click.Parameter]
+        options: list[click.Parameter]
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-            made = list(parameters(hint, inherited))
+            options = list(parameters(hint, inherited))
         elif form.pop("argument", required):
-            made = [click.Argument([parameter.name], required=required, **form)]
+            options = [click.Argument([parameter.name], required=required, **form)]
         else:
-            made = [_option(parameter, hint, form, texts.get(parameter.name))]
-        yield from (parameter for parameter in made if parameter.name not in names)
-        names |= {parameter.name for parameter in made}
+            options = [_option(parameter, hint, form, texts.get(parameter.name))]
+        yield from (parameter for parameter in options if parameter.name not in names)
+        names |= {parameter.name for parameter in options}
 
 
 def arguments(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments of a call: the values by name, groups made of theirs."""
-    made = {}
-    for parameter in _own(function):
+    """Keyword arguments of a call; groups are made of the values of their fields."""
+    keywords = {}
+    for parameter in _named_parameters(function):
         hint = _hint(function, parameter)
         group = dataclasses.is_dataclass(hint)
-        made[parameter.name] = hint(**arguments(hint, values)) if group else values[parameter.name]
-    return made
+        keywords[parameter.name] = hint(**arguments(hint, values)) if group else values[parameter.name]
+    return keywords
 
 
 def derived_options(
@@ -148,7 +147,7 @@ def derived_options(
     """Options of a public function by name: parameters with a default, of types that a command line can write, and the
     fields of dataclasses that stand for several.  ``texts`` describes them in place of the function's own docstring."""
     texts, options = descriptions(function) | texts, dict[str, click.Option]()
-    for parameter in _own(function):
+    for parameter in _named_parameters(function):
         hint, group = _hint(function, parameter), _group(function, parameter)
         form = _form(hint)
         if parameter.name in taken or parameter.default is parameter.empty:
@@ -161,38 +160,35 @@ def derived_options(
 
 
 def descriptions(function: Callable[..., Any]) -> dict[str, str]:
-    """What a docstring says of each parameter; that of a group says it of inherited fields too."""
+    """Descriptions of parameters in a docstring; a group has those of its bases too."""
     texts: dict[str, str] = {}
     for each in reversed(function.__mro__) if isinstance(function, type) else [function]:
-        for names, text in _entries(inspect.getdoc(each) or ""):
-            texts |= dict.fromkeys(names, text)
+        for names, lines in _blocks(each):
+            sentence = " ".join(DESCRIPTION.sub("", line).strip() for line in lines).replace("``", "")
+            sentence = sentence[:1].upper() + sentence[1:] + "." * (not sentence.endswith("."))
+            texts |= dict.fromkeys(names, sentence)
     return texts
 
 
 def help_text(function: Callable[..., Any], names: set[str | None]) -> str:
-    """The docstring without what it says of the parameters ``names``."""
-    kept, inside = [], False
+    """The docstring without its descriptions of the parameters ``names``."""
+    kept = [lines for described, lines in _blocks(function) if not described or not {*described} <= names]
+    return "\n".join(line for lines in kept for line in lines)
+
+
+def _blocks(function: Callable[..., Any]) -> list[tuple[list[str], list[str]]]:
+    """(names, lines) of the entries ``name   text`` of a docstring, with the indented lines below them.
+
+    Every other line is a block without names.
+    """
+    blocks: list[tuple[list[str], list[str]]] = []
     for line in (inspect.getdoc(function) or "").splitlines():
         entry = DESCRIPTION.match(line)
-        inside = bool(entry and set(entry[1].split(", ")) <= names) or (inside and line.startswith(" "))
-        kept += [] if inside else [line]
-    return "\n".join(kept)
-
-
-def _entries(text: str) -> Iterator[tuple[list[str], str]]:
-    """Names and description of each entry ``name   text``, indented lines below it included."""
-    names: list[str] = []
-    words: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        entry = DESCRIPTION.match(line)
-        if names and not line.startswith(" "):
-            sentence = " ".join(words).replace("``", "")
-            yield names, sentence[:1].upper() + sentence[1:] + "." * (not sentence.endswith("."))
-            names, words = [], []
-        if entry:
-            names = entry[1].split(", ")
-        words.append(line[entry.end() if entry else 0 :].strip())
-        words = words if names else []
+        if not entry and blocks and blocks[-1][0] and line.startswith(" "):
+            blocks[-1][1].append(line)
+        else:
+            blocks.append((entry[1].split(", ") if entry else [], [line]))
+    return blocks
 
 
 def _option(parameter: inspect.Parameter, hint: Any, form: dict[str, Any], text: str | None) -> click.Option:
@@ -231,7 +227,7 @@ def _form(hint: Any) -> dict[str, Any] | None:
 
 
 def _group(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """The dataclass that a parameter takes, None allowed or not; None where it takes something else."""
+    """The dataclass of a parameter's annotation, which may allow None; None for other annotations."""
     hint = _hint(function, parameter)
     alternatives = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     groups = [each for each in alternatives if each is not type(None)]
@@ -239,7 +235,7 @@ def _group(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
     return groups[0] if is_group else None
 
 
-def _own(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def _named_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     return [each for each in inspect.signature(function).parameters.values() if each.kind not in several]
 

@@ -16,8 +16,8 @@ from .tables import Units
 
 
 class Coordinate(NamedTuple):
-    """A number of q as tables on the screen have it: its name, its place in q, that of its rate in v.  A quaternion has
-    one number more than rates."""
+    """A number of q in tables on the screen: its name, its index in q, and that of its rate in v.  A quaternion has one
+    number more than rates."""
 
     name: str
     q: int
@@ -25,7 +25,7 @@ class Coordinate(NamedTuple):
 
 
 def coordinates(mech: lw.Mechanism) -> list[Coordinate]:
-    """All of them, joint by joint; a joint that mimics another has none of its own."""
+    """All coordinates, joint by joint; mimic joints have none."""
     listed = []
     for body in mech.bodies:
         if body.mimic:
@@ -56,7 +56,7 @@ class Position:
         """Whether --q or --start is there."""
         return bool(self.q or self.start)
 
-    def of(self, mech: lw.Mechanism) -> np.ndarray:
+    def values(self, mech: lw.Mechanism) -> np.ndarray:
         """(nq,): the initial or the named configuration with the named joints set, loops closed."""
         return self._read(mech)[0]
 
@@ -68,7 +68,7 @@ class Position:
             table = self.units.read(self.start, mech, ("q",), ("v",))
             q, v = table["q"][0], table["v"][0] if "v" in table else v
         q = named(mech, "q", self.q, q, self.units)
-        q = lw.viewer.configurations.closed_near(mech, q, tuple(text.rpartition("=")[0] for text in self.q))
+        q = lw.viewer.configurations.assemble_near(mech, q, tuple(text.rpartition("=")[0] for text in self.q))
         return q, v
 
 
@@ -81,20 +81,16 @@ class State(Position):
 
     v: Sequence[Annotated[str, "JOINT=V"]] = ()
 
-    def of(self, mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+    def values(self, mech: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
         """(q, v): the velocities of joints that are not named keep loops closed."""
         q, v = self._read(mech)
         v = named(mech, "v", self.v, v, self.units)
         fixed = [text.rpartition("=")[0] for text in self.v]
-        return q, lw.constraints.project(mech, q, _following(mech, q, v, fixed))[1]
-
-
-def _following(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray, held: Sequence[str]) -> np.ndarray:
-    """v with other velocities than those of the ``held`` joints changed the least that loops ask for."""
-    jacobian, free = lw.constraints.constraint_jacobian(mech, q), np.ones(mech.nv, dtype=bool)
-    for joint in held:
-        free[mech.v_index(joint)] = False
-    return v - np.linalg.pinv(jacobian * free) @ (jacobian @ v)
+        jacobian, free = lw.constraints.constraint_jacobian(mech, q), np.ones(mech.nv, dtype=bool)
+        for joint in fixed:
+            free[mech.v_index(joint)] = False
+        v = v - np.linalg.pinv(jacobian * free) @ (jacobian @ v)  # the least change of the others
+        return q, lw.constraints.project(mech, q, v)[1]
 
 
 def named(
@@ -105,8 +101,10 @@ def named(
     units: Units,
     option: str | None = None,
 ) -> np.ndarray:
-    """``values`` with the joints of ``texts`` (JOINT=NUMBER[,NUMBER...]) set.  A joint that mimics another
-    takes that one along.  ``option`` is what messages call them, --q or --v by default."""
+    """``values`` with the joints of ``texts`` (JOINT=NUMBER[,NUMBER...]) set.
+
+    A mimic joint sets its leader.  Messages name the ``option``, --q or --v by default.
+    """
     option = option or f"--{quantity}"
     array = np.array(values, dtype=float)
     named_by: dict[int, str] = {}
@@ -149,11 +147,11 @@ def spread(
     noun: str = "joint",
     listed: bool = False,
 ) -> np.ndarray:
-    """A copy of ``values`` (n,) with NUMBER everywhere, and NAME=NUMBER[,NUMBER...] at the place of its name.
+    """A copy of ``values`` (n,) with NUMBER everywhere, and NAME=NUMBER[,NUMBER...] at the index of its name.
 
-    place    the slice of a name; raises for others
-    what     is named
-    listed   allows n numbers with commas between them, without a name
+    index_of   the slice of a name; raises for others
+    noun       kind of names, for messages
+    listed     allows n numbers with commas between them, without a name
     """
     values, seen = np.array(values, dtype=float), set()
     common = [text for text in texts if "=" not in text]

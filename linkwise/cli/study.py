@@ -48,7 +48,8 @@ def study(
     file_study = lw.studies.load_study(file)
     to = Path(store) if store else file_study.store
     try:
-        results = file_study.study.run(cluster or processes, to, progress=_bar_is_seen())
+        shows_bar = sys.stderr.isatty() and find_spec("tqdm") is not None
+        results = file_study.study.run(cluster or processes, to, progress=shows_bar)
     except KeyboardInterrupt:
         if to is not None and to.exists():
             done = lw.studies.open_study(to).done
@@ -60,21 +61,12 @@ def study(
         raise click.UsageError(f"there is no result {chosen!r}; available: {', '.join(results.names)}")
     _print(results, chosen, to, answer)
     if table:
-        _write_table(results, table)
+        results.save_table(table, *(name for name in results.names if name not in results.over_time))
+        if results.over_time:
+            left_out = ", ".join(results.over_time)
+            click.echo(f"linkwise: {table} has a row per case, without {left_out} over time: see --store", err=True)
     if plot:
         results.plot_quantiles(chosen, plot)
-
-
-def _write_table(results: Any, path: str) -> None:
-    """All that has no axis of time, and word of the rest."""
-    results.save_table(path, *(name for name in results.names if name not in results.over_time))
-    if results.over_time:
-        left_out = ", ".join(results.over_time)
-        click.echo(f"linkwise: {path} has a row per case, without {left_out} over time: see --store", err=True)
-
-
-def _bar_is_seen() -> bool:
-    return sys.stderr.isatty() and find_spec("tqdm") is not None
 
 
 def _print(results: Any, name: str, store: Path | None, answer: Answer) -> None:

@@ -20,6 +20,18 @@ RADIANS, DEGREES = "radians", "degrees"
 OPTIONS = {"degrees=True": "--degrees", "trust_units=True": "--trust-units"}  # as messages of the library have them
 
 
+@contextmanager
+def options_in_messages() -> Any:
+    """Messages of the library with options in place of arguments."""
+    try:
+        yield
+    except lw.MechanismError as error:
+        message = str(error)
+        for argument, option in OPTIONS.items():
+            message = message.replace(argument, option)
+        raise click.UsageError(message) from None
+
+
 @dataclass
 class Units:
     """Units outside: tables, numbers by joint, files and pictures.
@@ -31,36 +43,37 @@ class Units:
     degrees: bool = False
     trust_units: bool = False
 
+    @options_in_messages()
     def read(self, path: str, mech: lw.Mechanism, needed: Sequence[str], optional: Sequence[str] = ("t",)) -> Table:
         """The quantities ``needed``, and those of ``optional`` that are there, in radians and metres; "-" is standard
         input."""
         file = sys.stdin.buffer if path == PIPE else existing(path)
-        with options_in_messages():
-            return lw.files.read_table(file, mech, needed, optional, self.degrees, self.trust_units)
+        return lw.files.read_table(file, mech, needed, optional, self.degrees, self.trust_units)
 
+    @options_in_messages()
     def write(self, path: str | None, mech: lw.Mechanism, table: Table) -> None:
         """Columns of numbers to a .csv or .npz file, or as CSV to standard output."""
-        with options_in_messages():
-            lw.files.write_table(sys.stdout if path in (None, PIPE) else str(path), mech, table, self.degrees)
+        lw.files.write_table(sys.stdout if path in (None, PIPE) else str(path), mech, table, self.degrees)
 
+    @options_in_messages()
     def inside(self, mech: lw.Mechanism, quantity: str, values: Any, joint: str) -> np.ndarray:
         """A joint's own numbers of "q" or "v" in radians."""
-        with options_in_messages():
-            return lw.files.in_radians(mech, quantity, values, joint) if self.degrees else np.array(values, dtype=float)
+        return lw.files.in_radians(mech, quantity, values, joint) if self.degrees else np.array(values, dtype=float)
 
     def angle(self, value: Any) -> Any:
         """An angle in radians."""
         return np.radians(value) if self.degrees else value
 
+    @options_in_messages()
     def outside(self, mech: lw.Mechanism, quantity: str, values: Any) -> np.ndarray:
         """Numbers (..., n) of "q" or "v" as they are shown."""
-        with options_in_messages():
-            return lw.files.in_degrees(mech, quantity, values) if self.degrees else np.array(values, dtype=float)
+        return lw.files.in_degrees(mech, quantity, values) if self.degrees else np.array(values, dtype=float)
 
+    @options_in_messages()
     def check(self, option: str, mech: lw.Mechanism, q: np.ndarray) -> None:
         """Refuse positions that look like other units."""
-        with options_in_messages():
-            None if self.trust_units else lw.files.check_units(mech, q, option)
+        if not self.trust_units:
+            lw.files.check_units(mech, q, option)
 
     def names(self, mech: lw.Mechanism) -> dict[str, str]:
         """The units of q, v and tau of a mechanism's joints, as heads of tables have them: "rad, m"."""
@@ -71,15 +84,3 @@ class Units:
             quantity: ", ".join(words[measure][k] for measure in words if measure in measured)
             for k, quantity in enumerate(("q", "v", "tau"))
         }
-
-
-@contextmanager
-def options_in_messages() -> Any:
-    """Messages of the library with options in place of arguments."""
-    try:
-        yield
-    except lw.MechanismError as error:
-        message = str(error)
-        for argument, option in OPTIONS.items():
-            message = message.replace(argument, option)
-        raise click.UsageError(message) from None

@@ -63,7 +63,9 @@ def compile(
     loops        whether sweeps are loops over the links (True), or all links' operations follow one another (False);
                  by default whatever compiles soon and runs fast: loops for many links of few kinds
     ports        optional inputs that the kernel takes after the others: "wrenches" (n_links, 6) on the links,
-                 "active" (len(mech.loops),), 1 for constraints that hold and 0 for those that do not
+                 "active" (len(mech.loops),), 1 for constraints that hold and 0 for those that do not; "status": no
+                 input, but the results "reliability" and "consistency" of accelerations under constraints, above 1
+                 where these can be relied on: the kernel that ``linkwise.forward_dynamics`` runs
     options      what the algorithm needs fixed, such as link="tool", frame="world"; of an expression simplify=False,
                  to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
     """

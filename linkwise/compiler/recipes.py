@@ -21,6 +21,7 @@ import functools
 import hashlib
 import importlib.util
 import json
+import operator
 import os
 import platform
 import struct
@@ -47,7 +48,8 @@ _PACKAGE = Path(__file__).parents[1]
 _RIM = ("casadi", "cli", "demo", "interop", "jax", "notebook", "readers", "studies", "torch", "viewer", "writers")
 _VERSIONS = ("numpy", "scipy", "llvmlite")
 #: Of the names of modules whose functions take part in programs.
-_PARTS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in ("compiler.", "mechanics", "mechanism"))
+_OURS = __name__.partition(".")[0] + "."
+_PARTS = tuple(_OURS + part for part in ("compiler.", "mechanics", "mechanism"))
 _ONLOOKERS = ("after_each_pass",)  # may be replaced: passes come after what is kept here
 _NUMBER = struct.Struct("<d")
 _enabled = True
@@ -174,7 +176,7 @@ def remembered(function: Callable[..., Any], *arguments: Any) -> Remembered:
         return Remembered(program, notes, again)
     made = again()
     program, notes = _program(made), getattr(made, "notes", None)
-    if key is not None:
+    if key is not None and _LOADED.is_installed():  # making it may have loaded modules
         if program.recipe is None:  # else it was made by another function, whose recipe names it
             program.__dict__["recipe"] = key
         cache.store(key, _written(program, notes), cache.OUTLINE)
@@ -236,13 +238,17 @@ def _environment() -> bytes:
 
 
 def _runs_its_sources() -> bool:
-    """Whether this process has the code of the sources: neither have these changed since it began, nor was a function
-    of the package replaced."""
+    """Whether this process has the code of the sources: neither had these changed since it began when it loaded its
+    last module, nor was a function of the package replaced."""
+    return _LOADED.is_unchanged()
+
+
+def _sources_changed() -> bool:
+    """Whether a source changed since this process began."""
     try:
-        changed = max(max(info.st_mtime, info.st_ctime) for info in map(os.stat, _files()))
+        return max(max(info.st_mtime, info.st_ctime) for info in map(os.stat, _files())) >= STARTED
     except OSError:  # a file is gone
-        return False
-    return changed < STARTED and _LOADED.is_unchanged()
+        return True
 
 
 @functools.cache
@@ -264,34 +270,52 @@ class _LoadedCode:
 
     def __init__(self) -> None:
         self._modules: set[str] = set()
-        self._known: list[tuple[Mapping[str, Any], str, Any]] = []
+        self._count = 0  # of all modules, the package's or not, when they were last looked through
+        # Namespaces, what gets the values of their names, and these values: compared without a line of Python.
+        self._known: list[tuple[Mapping[str, Any], Callable[[Mapping[str, Any]], Any], Any]] = []
 
     def is_unchanged(self) -> bool:
         """Whether all are what they were, and came with the package."""
-        for name, module in tuple(sys.modules.items()):
-            if name not in self._modules and name.startswith(_PARTS):
-                entries = list(_functions_of(name, module))
-                if not all(map(_is_installed, entries)):
-                    return False
-                self._modules.add(name)
-                self._known += entries
-        return all(space.get(key) is value for space, key, value in self._known)
+        try:
+            return self.is_installed() and all(get(space) == values for space, get, values in self._known)
+        except KeyError:  # a function was removed
+            return False
+
+    def is_installed(self) -> bool:
+        """Whether modules that were loaded since are as they were installed, and so are their sources."""
+        count, modules = len(sys.modules), tuple(sys.modules.items())
+        if count == self._count:
+            return True
+        new = {name: x for name, x in modules if name.startswith(_OURS) and name not in self._modules}
+        if new and _sources_changed():
+            return False
+        for name, module in new.items():
+            functions = list(_functions_of(name, module)) if name.startswith(_PARTS) else []
+            if not all(_is_installed(value) for _, values in functions for value in values.values()):
+                return False
+            self._modules.add(name)
+            for space, values in functions:
+                if values:
+                    get = operator.itemgetter(*values)
+                    self._known.append((space, get, get(space)))
+        self._count = count
+        return True
 
 
-def _functions_of(name: str, module: types.ModuleType) -> Iterator[tuple[Mapping[str, Any], str, Any]]:
-    """Namespace, name and value of all that a module and its classes have and that can be called or asked for."""
+def _functions_of(name: str, module: types.ModuleType) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Namespaces of a module and its classes, and all that they have and that can be called or asked for."""
     spaces: list[Mapping[str, Any]] = [vars(module)]
     spaces += [vars(x) for x in spaces[0].values() if isinstance(x, type) and x.__module__ == name]
     for space in spaces:
-        for key, value in space.items():
-            asked = isinstance(value, (staticmethod, classmethod, property, cached_property))
-            if (asked or callable(value)) and key not in _ONLOOKERS:
-                yield space, key, value
+        yield space, {key: value for key, value in space.items() if _is_function(value) and key not in _ONLOOKERS}
 
 
-def _is_installed(entry: tuple[Mapping[str, Any], str, Any]) -> bool:
+def _is_function(value: Any) -> bool:
+    return callable(value) or isinstance(value, (staticmethod, classmethod, property, cached_property))
+
+
+def _is_installed(value: Any) -> bool:
     """Whether a function is of a known folder, and no stand-in of a test."""
-    _, _, value = entry
     if isinstance(value, property):
         value = value.fget
     value = getattr(value, "func", None) or getattr(value, "__func__", value)

@@ -197,6 +197,32 @@ class _MadeKernel:
         return self.kernel.traced
 
 
+def in_precision_of_arguments(function: Function) -> Function:
+    """A function of a mechanism and arrays that computes in float64, with results in float32 where all arrays are.
+
+    Under constraints that is the rule: ranks, pivots and how closed loops are take double precision to decide."""
+
+    @functools.wraps(function)
+    def rounded(mech: Mechanism, *arrays: Any, **settings: Any) -> Any:
+        result = function(mech, *arrays, **settings)
+        first = arrays[0] if arrays else settings.get("q")
+        if getattr(first, "dtype", None) is not _FLOAT32:  # by far the most calls
+            return result
+        given = (*arrays, settings.get("v"), settings.get("tau"), settings.get("wrenches"))
+        if not all(_is_choice(x) or is_single(x) for x in given):
+            return result
+        if isinstance(result, tuple):
+            return tuple(np.asarray(x, dtype=_FLOAT32)[()] for x in result)
+        return np.asarray(result, dtype=_FLOAT32)[()]
+
+    return rounded  # type: ignore[return-value]
+
+
+def _is_choice(x: Any) -> bool:
+    """Whether an argument is no array: left out, a name, several names, or rows."""
+    return x is None or isinstance(x, (str, tuple)) or (isinstance(x, list) and all(isinstance(y, str) for y in x))
+
+
 def is_single(x: Any) -> bool:
     """Whether an argument permits a float32 result: a float32 array or a Python number."""
     return getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float)

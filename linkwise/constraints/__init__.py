@@ -45,7 +45,4 @@ __all__ = [
 
 if not TYPE_CHECKING:
     __getattr__ = moved_from("constraints")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

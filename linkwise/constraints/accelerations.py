@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
 from ..compiler.runtime.explanations import KernelError
-from ..compiler.store import float64_function
+from ..compiler.store import float64_function, in_precision_of_arguments
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
@@ -23,16 +23,17 @@ from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import decompose, orthonormalized, solved, times
 from .elimination_orders import fronts
 from .equations import constraint_jacobian, decomposed_jacobian, warn_if_open, warn_if_opening
-from .formulations import METHODS, basis_by
+from .formulations import METHODS, Basis, basis_by
 from .idle_motions import told_of_idle_motions
 from .infinitesimal import completed_bias, completed_rows, has_infinitesimal_motions, refuse_infinitesimal_motions
-from .masks import batch_of, for_each_mask, loop_mask, mechanism_holding, that_count
+from .masks import for_each_mask, loop_mask, mechanism_holding, that_count
 from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error
 from .sizes import sizes
-from .solver import MOTION, RELIABLE, answer, has_generic_rank, serves, solve
+from .solver import ACCELERATIONS, MOTION, Inputs, answer, answers, has_generic_rank, serves, solve
 from .tolerances import LOOPS
 
+_ARRAY, _FLOAT64 = np.ndarray, np.dtype("float64")
 ALL_METHODS = ("elimination", "svd", "lagrange", *METHODS)
 
 
@@ -71,6 +72,28 @@ def terms(
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
 
 
+class Method(NamedTuple):
+    """How accelerations are solved for, as ``linkwise.forward_dynamics`` describes it; with ``baumgarte``,
+    ``independent``, ``damping`` or another ``tolerance`` "svd" takes the place of "elimination"."""
+
+    name: str = "elimination"
+    baumgarte: tuple[float, float] | None = None
+    independent: Any = None
+    rank: Any = None
+    tolerance: float | None = None
+    damping: float | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the elimination, whatever the rank, is the answer."""
+        is_plain = self.baumgarte is self.independent is self.tolerance is self.damping is None
+        return is_plain and self.name == "elimination"
+
+
+ELIMINATION = Method()
+SVD = Method("svd")
+
+
 def forward_dynamics(
     mech: Mechanism,
     q: ByJoint,
@@ -79,194 +102,122 @@ def forward_dynamics(
     method: str = "elimination",
     baumgarte: tuple[float, float] | None = None,
     wrenches: ArrayLike | None = None,
-    independent: Any = None,
-    rank: Any = None,
-    tolerance: float | None = None,
     active: ArrayLike | None = None,
-    damping: float | None = None,
+    **settings: Any,
 ) -> Float64Array:
-    """(nv,): accelerations under joint forces ``tau`` and external ``wrenches`` (n_links, 6), all loops kept closed, or
-    those that are ``active``; from rest, and without forces, where none are given.
-
-    method        "elimination" (compiled: loops are eliminated cluster by cluster, in O(N), in singular positions by
-                  the rank that constraints have there; large clusters that are singular or nearly so are left to
-                  "svd"), "svd" (3.5; the reference, does not fail at singular positions), "lagrange" (2.4, 2.5),
-                  "partitioning", "tangent", "differentiable" (2.43 with different K); they agree away from singular
-                  positions
-    baumgarte     (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
-    independent   own coordinates for the null space: names of joints and coordinates ("platform.x"), rows (p, nv) with
-                  dy/dt = rows v, ``Coordinates`` or ``implicit_coordinates(...)`` (2.25-2.31)
-    rank          (...): no more than this many constraints are independent: for states with loops not exactly closed
-    tolerance     singular values of G below this fraction of the largest count as zero, 1e-8 if none is given; then
-                  constraints that are redundant but for the rounding of the data (``redundancy``) do not count
-    active        (..., len(mech.loops)) booleans: loops that hold, state by state; the others let go, as contacts do;
-                  one kernel serves all
-    damping       softens constraints (3.3): the damped least-squares inverse of G, with this fraction of its largest
-                  singular value, in place of the pseudo-inverse; accelerations stay bounded, and do not keep loops
-                  closed near singular positions
-
-    With ``baumgarte``, ``independent``, ``damping`` or another ``tolerance`` the elimination has no part: "svd" is
-    taken.
-    Where loops are open by more than a thousandth of their size or 1 mrad and ``baumgarte`` does not close them, a
-    ``MechanismWarning`` says so: the accelerations keep them as open as they are.  So does one where velocities open
-    them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
-    """
-    plain = wrenches is baumgarte is independent is rank is tolerance is active is damping is None
-    if plain and method == "elimination" and serves(mech, MOTION):
+    """``linkwise.forward_dynamics`` under constraints; ``settings`` are others of ``Method``."""
+    if (
+        wrenches is active is baumgarte is None
+        and not settings
+        and method == "elimination"
+        and serves(mech, ACCELERATIONS)
+    ):
         found = answer(mech, MOTION, q, v, tau)
         if found is not None:
             return found[0]
-    return _of_any_state(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, active, damping)
-
-
-register(forward_dynamics, ArrayFunction("closed_forward_dynamics"))
-
-
-def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float64Array]:
-    """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, short for single states."""
-    if options or not serves(mech, MOTION):
-        return functools.partial(forward_dynamics, mech, **options)
-
-    motion = float64_function(mech, MOTION)
-
-    def function(q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
-        if wrenches is None and type(q) is np.ndarray and q.ndim == 1:  # by far the most calls, and short
-            try:
-                a, _, consistency = motion(q, v, tau)
-            except (KernelError, TypeError):
-                pass  # by joint, at rest, or faults, which are named below
-            else:
-                if a.ndim == 1 and consistency > RELIABLE:
-                    return a
-        found = None if wrenches is not None else answer(mech, MOTION, q, v, tau)
-        return _of_any_state(mech, q, v, tau, wrenches=wrenches) if found is None else found[0]
-
-    return function
-
-
-def _of_any_state(
-    mech: Mechanism,
-    q: Any,
-    v: Any,
-    tau: Any,
-    method: str = "elimination",
-    baumgarte: tuple[float, float] | None = None,
-    wrenches: ArrayLike | None = None,
-    independent: Any = None,
-    rank: Any = None,
-    tolerance: float | None = None,
-    active: ArrayLike | None = None,
-    damping: float | None = None,
-) -> Float64Array:
-    """``forward_dynamics``, with warnings of states that are not consistent."""
+    how = Method(method, baumgarte, **settings)
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
-    a = accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, rank, tolerance, mask, damping)
-    if baumgarte is None:
+    a = accelerations(mech, Inputs((q, v, tau), mask, wrenches), how)
+    if how.baumgarte is None:
         warn_if_open(mech, closable_error(mech, q), mask)
         warn_if_opening(mech, q, v, mask)
     return a
 
 
-def accelerations(
-    mech: Mechanism,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray,
-    method: str = "elimination",
-    baumgarte: tuple[float, float] | None = None,
-    wrenches: ArrayLike | None = None,
-    independent: Any = None,
-    rank: Any = None,
-    tolerance: float | None = None,
-    active: Float64Array | None = None,
-    damping: float | None = None,
-) -> Float64Array:
-    """``forward_dynamics`` of float64 arrays, for loops that may be open; ``active`` as from ``loop_mask``."""
-    one_of("method", method, ALL_METHODS)
-    plain = baumgarte is independent is tolerance is damping is None
-    usual = method == "elimination" and plain and has_generic_rank(mech, rank, q.shape[:-1])
-    highest = fronts(mech).pivots if usual and rank is not None else rank
-
-    def reference(q: Any, v: Any, tau: Any, active: Any, wrenches: Any) -> Float64Array:
-        options = (method, baumgarte, wrenches, independent, highest, tolerance, active, damping)
-        return motion_under(mech, q, v, tau, *options)[1]
-
-    if damping is None and mech.loops and has_infinitesimal_motions(mech):
-        return _by_decomposition(mech, q, v, tau, method, (baumgarte, wrenches, independent, rank, tolerance), active)
-    if not usual or (active is not None and rank is not None):
-        return reference(q, v, tau, active, wrenches)
-    if active is not None:
-        return solve(mech, "closed_forward_dynamics", (q, v, tau), reference, active, wrenches)
-    return solve(mech, MOTION, (q, v, tau), reference, None, wrenches, statuses=2)
+register(forward_dynamics, ArrayFunction(ACCELERATIONS))
 
 
-def _by_decomposition(
-    mech: Mechanism,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray,
-    method: str,
-    given: tuple[Any, ...],
-    active: Float64Array | None,
-) -> Float64Array:
+def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float64Array]:
+    """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, short for single states."""
+    general: Callable[..., Float64Array] = functools.partial(
+        in_precision_of_arguments(forward_dynamics), mech, **options
+    )
+    if options or not serves(mech, ACCELERATIONS):
+        return general
+
+    motion = float64_function(mech, MOTION)
+
+    def function(q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
+        if wrenches is None and type(q) is _ARRAY and q.ndim == 1 and q.dtype is _FLOAT64:  # most calls, and short
+            try:
+                a, _, consistency = motion(q, v, tau)
+            except (KernelError, TypeError):
+                pass  # by joint, at rest, or faults, which are named below
+            else:
+                if a.ndim == 1 and answers(consistency):
+                    return a
+        return general(q, v, tau, wrenches=wrenches)
+
+    return function
+
+
+def accelerations(mech: Mechanism, inputs: Inputs, how: Method = ELIMINATION) -> Float64Array:
+    """``forward_dynamics`` of (q, v, tau) as float64 arrays, for loops that may be open; ``active`` as from
+    ``loop_mask``."""
+    one_of("method", how.name, ALL_METHODS)
+    if not mech.loops:
+        q, v, tau = inputs.arrays
+        return tree.forward_dynamics(mech, q, v, tau, inputs.wrenches)
+    if how.damping is None and has_infinitesimal_motions(mech):
+        return _by_decomposition(mech, inputs, how)
+    usual = how.is_plain and has_generic_rank(mech, how.rank, inputs.arrays[0].shape[:-1])
+    if usual and how.rank is not None:
+        how = how._replace(rank=fronts(mech).pivots)
+
+    def reference(*given: Any) -> Float64Array:
+        *state, active, wrenches = given
+        return motion_under(mech, Inputs(state, active, wrenches), how)[1]
+
+    if not usual or (inputs.active is not None and how.rank is not None):
+        return reference(*inputs.arrays, inputs.active, inputs.wrenches)
+    return solve(mech, ACCELERATIONS, inputs, reference, judged_by="reliability" if inputs.active is None else "")
+
+
+def _by_decomposition(mech: Mechanism, inputs: Inputs, how: Method) -> Float64Array:
     """``accelerations`` of mechanisms with infinitesimal motions, which are those of all loops together: other
     combinations that hold are mechanisms of their own."""
-    if active is None or active.all():
-        return motion_under(mech, q, v, tau, method, *given)[1]
-    baumgarte, wrenches, independent, _, tolerance = given
-    pushed = np.zeros((mech.n_links, 6)) if wrenches is None else np.asarray(wrenches)
-    batch = batch_of([q, v, tau], active, pushed)
-    forces, result = pushed.reshape(*pushed.shape[:-2], -1), np.empty((*batch, mech.nv))
+    if inputs.active is None or inputs.active.all():
+        return motion_under(mech, inputs, how)[1]
+    pushed = np.zeros((mech.n_links, 6)) if inputs.wrenches is None else np.asarray(inputs.wrenches)
+    forces = pushed.reshape(*pushed.shape[:-2], -1)
 
     def held(mech: Mechanism, q: Any, v: Any, tau: Any, forces: Any) -> Float64Array:
         wrenches = forces.reshape(*forces.shape[:-1], mech.n_links, 6)
-        return accelerations(mech, q, v, tau, method, baumgarte, wrenches, independent, None, tolerance)
+        return accelerations(mech, Inputs((q, v, tau), None, wrenches), how._replace(rank=None))
 
-    for states, found in for_each_mask(held, mech, active, q, v, tau, forces):
-        result[states] = found
-    return result
+    return for_each_mask(held, mech, inputs.active, *inputs.arrays, forces)
 
 
 def motion_under(
-    mech: Mechanism,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray,
-    method: str = "svd",
-    baumgarte: tuple[float, float] | None = None,
-    wrenches: ArrayLike | None = None,
-    independent: Any = None,
-    rank: Any = None,
-    tolerance: float | None = None,
-    active: Float64Array | None = None,
-    damping: float | None = None,
-    undetermined: bool = False,
+    mech: Mechanism, inputs: Inputs, how: Method = SVD, undetermined: bool = False
 ) -> tuple[Terms, Float64Array]:
-    """The terms of the equations of motion, and their solution by NumPy's linear algebra, for loops that may be open;
-    with ``undetermined``, the least where something without inertia is in balance."""
-    method = "svd" if method == "elimination" else method
-    at, rank = moving_terms(mech, q, v, tolerance, active, rank)
+    """The terms of the equations of motion of (q, v, tau), and their solution by NumPy's linear algebra, for loops that
+    may be open; with ``undetermined``, the least where something without inertia is in balance."""
+    q, v, tau = inputs.arrays
+    method = "svd" if how.name == "elimination" else how.name
+    at, rank = moving_terms(mech, q, v, how.tolerance, inputs.active, how.rank)
     if mech.loops and has_infinitesimal_motions(mech):
         method = "svd" if method == "lagrange" else method
-    tolerance = LOOPS.rank if tolerance is None else tolerance
-    force = tau - bias_under(mech, at, q, v, wrenches)
-    bias = at.bias
-    if baumgarte is not None:
-        alpha, beta = _gains(baumgarte)
+    force, bias = tau - bias_under(mech, at, q, v, inputs.wrenches), at.bias
+    if how.baumgarte is not None:
+        alpha, beta = _gains(how.baumgarte)
         rates = times(at.jacobian, v)
         rates[..., : mech.n_constraints] -= mech.constraints.drive_rates
         bias = bias + 2.0 * alpha * rates + beta**2 * at.error
-    if damping is not None:
-        if not damping > 0.0:
-            raise MechanismError(f"damping must be a positive fraction of the largest singular value, not {damping!r}")
-        bias = decomposed_jacobian(mech, at.jacobian, tolerance, rank).softened(bias, damping)
+    svd = decomposed_jacobian(mech, at.jacobian, how.tolerance, rank)
+    if how.damping is not None:
+        if not how.damping > 0.0:
+            raise MechanismError(
+                f"damping must be a positive fraction of the largest singular value, not {how.damping!r}"
+            )
+        bias = svd.softened(bias, how.damping)
     if method == "lagrange":
-        if independent is not None:
+        if how.independent is not None:
             raise MechanismError("method='lagrange' has no independent coordinates: leave out method or independent")
-        return at, _lagrange(mech, at, force, bias, tolerance, rank)[0]
-    chosen = independent_at(mech, q, independent)
-    return at, null_space_accelerations(mech, at, force, bias, method, chosen, tolerance, rank, undetermined)
+        return at, _lagrange(mech, at, force, bias, svd.rank)
+    basis = basis_by(method, at.jacobian, bias, svd, independent_at(mech, q, how.independent))
+    return at, null_space_accelerations(mech, at, force, basis, undetermined)
 
 
 def moving_terms(
@@ -290,20 +241,11 @@ def moving_terms(
 
 
 def null_space_accelerations(
-    mech: Mechanism,
-    at: Terms,
-    force: np.ndarray,
-    bias: np.ndarray,
-    method: str = "svd",
-    chosen: np.ndarray | None = None,
-    tolerance: float = LOOPS.rank,
-    rank: Any = None,
-    undetermined: bool = False,
+    mech: Mechanism, at: Terms, force: np.ndarray, onto: Basis, undetermined: bool = False
 ) -> np.ndarray:
-    """a = K (K* M K)^-1 K* (F - M k) + k (2.43b).  Where K is filled up with zeros, ones on the diagonal of K* M K keep
-    them out of it."""
-    svd = decomposed_jacobian(mech, at.jacobian, tolerance, rank)
-    basis, offset = basis_by(method, at.jacobian, bias, svd, chosen)
+    """a = K (K* M K)^-1 K* (F - M k) + k (2.43b), with ``onto`` K and k.  Where K is filled up with zeros, ones on the
+    diagonal of K* M K keep them out of it."""
+    basis, offset = onto
     transposed = basis.swapaxes(-1, -2)
     projected = transposed @ at.mass
     reduced = projected @ basis
@@ -317,14 +259,20 @@ def null_space_accelerations(
     return times(basis, solved(reduced, driving)) + offset
 
 
+def by_least_norm(mech: Mechanism, at: Terms, bias: np.ndarray, rank: Any = None) -> Basis:
+    """K, orthonormal in dimensionless coordinates, and the least k with G k + ``bias`` = 0."""
+    svd = decomposed_jacobian(mech, at.jacobian, rank=rank)
+    return svd.null, -svd.solve(bias)
+
+
 def response(mech: Mechanism, q: np.ndarray, active: Float64Array | None = None) -> Float64Array:
     """(..., nv, nv): K (K* M K)^-1 K*, accelerations per joint force under the constraints that are ``active``; of any
     position, by singular values."""
     at = terms(mech, q, np.zeros(mech.nv), active=active)
     each = Terms(*(x[..., None, :, :] if k in (0, 2) else x[..., None, :] for k, x in enumerate(at)))
     batch = each.bias.shape[:-2]
-    bias = np.zeros((*batch, mech.nv, mech.n_constraints))
-    return null_space_accelerations(mech, each, np.broadcast_to(np.eye(mech.nv), (*batch, mech.nv, mech.nv)), bias)
+    onto = by_least_norm(mech, each, np.zeros((*batch, mech.nv, mech.n_constraints)))
+    return null_space_accelerations(mech, each, np.broadcast_to(np.eye(mech.nv), (*batch, mech.nv, mech.nv)), onto)
 
 
 def has_inertia(mech: Mechanism, reduced: np.ndarray) -> bool:
@@ -362,13 +310,10 @@ def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force
     return y
 
 
-def _lagrange(
-    mech: Mechanism, at: Terms, force: np.ndarray, bias: np.ndarray, tolerance: float, rank: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Accelerations and multipliers (2.4, 2.5), in dimensionless coordinates and constraints.  With M = L L* and
+def _lagrange(mech: Mechanism, at: Terms, force: np.ndarray, bias: np.ndarray, rank: Any) -> np.ndarray:
+    """Accelerations from multipliers (2.4, 2.5), in dimensionless coordinates and constraints.  With M = L L* and
     G L^-* = U S W*, G M^-1 G* is U S^2 U*: constraints that others imply get the multipliers of least norm instead of a
     division by zero."""
-    svd = decomposed_jacobian(mech, at.jacobian, tolerance, rank)
     rows, columns = sizes(mech).rows, sizes(mech).columns
     mass, force, bias = columns[:, None] * at.mass * columns, columns * force, rows * bias
     known = np.isfinite(mass).all(axis=(-1, -2), keepdims=True)  # elsewhere G is unknown, and so is what follows
@@ -381,12 +326,10 @@ def _lagrange(
         ) from None
     jacobian = rows[:, None] * at.jacobian * columns
     weighted = np.swapaxes(np.linalg.solve(root, np.swapaxes(jacobian, -1, -2)), -1, -2)
-    svd = decompose(weighted, np.finfo(float).eps, svd.rank)  # masses that differ much do not drop a constraint
+    svd = decompose(weighted, np.finfo(float).eps, rank)  # masses that differ much do not drop a constraint
     drive = np.linalg.solve(root, force[..., None])[..., 0]
     kept = svd.solve(times(weighted, drive) + bias)  # L* times the acceleration that the multipliers take away
-    multipliers = svd.solve_transposed(kept)
-    accelerations = np.linalg.solve(np.swapaxes(root, -1, -2), (drive - kept)[..., None])[..., 0]
-    return columns * accelerations, rows * multipliers
+    return columns * np.linalg.solve(np.swapaxes(root, -1, -2), (drive - kept)[..., None])[..., 0]
 
 
 @compile_instead("'closed_null_space', K by elimination, which also says how far it can be relied on")
@@ -416,7 +359,7 @@ def null_space(
     jacobian, rank = that_count(mech, constraint_jacobian(mech, q), mask, tolerance), None
     if tolerance is None and mech.loops and has_infinitesimal_motions(mech):
         if mask is not None:
-            return _null_spaces(mech, mask, q, method, independent)
+            return for_each_mask(functools.partial(null_space, method=method, independent=independent), mech, mask, q)
         jacobian, rank = completed_rows(mech, jacobian, q)
     svd = decomposed_jacobian(mech, jacobian, tolerance, rank)
     with told_of_idle_motions(mech, q, independent):
@@ -431,16 +374,6 @@ def null_space(
     basis = basis[..., :dofs]
     promised = method != "partitioning" and independent is None
     return orthonormalized(basis) if promised and sizes(mech).has_lengths else basis
-
-
-def _null_spaces(mech: Mechanism, mask: Float64Array, q: Float64Array, method: str, independent: Any) -> Float64Array:
-    """``null_space`` of the mechanisms of the loops that hold."""
-    found = for_each_mask(functools.partial(null_space, method=method, independent=independent), mech, mask, q)
-    batch, largest = np.shape(found[0][0]), max((basis.shape[-1] for _, basis in found), default=0)
-    result = np.zeros((*batch, mech.nv, largest))
-    for states, basis in found:
-        result[states, :, : basis.shape[-1]] = basis
-    return result
 
 
 # -- shared -------------------------------------------------------------------------------------------

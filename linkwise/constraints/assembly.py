@@ -22,16 +22,18 @@ from .driving import reached
 from .equations import decomposed, decomposed_motions, position_error, require_finite
 from .infinitesimal import has_infinitesimal_motions
 from .locked import Held, held_by
-from .loop_closure import LoopEquations, closed_by
+from .loop_closure import Goal, LoopEquations, closed_by
+from .masks import for_each_mask, loop_mask
 from .redundancy import decide_around, loop_equations, redundancy
 from .sizes import random_configurations, sizes, units
-from .solver import RELIABLE, has_generic_rank
+from .solver import WELL_CONDITIONED, answers, has_generic_rank
 from .tolerances import LOOPS
 
-NEAR = 0.1  # pivots relative to the largest: with less, near singular positions, SVDs tell better where a state belongs
 ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
 TRIES = 40  # guesses of ``assemble``, each further from the given one than those before
 FURTHER = 0.1  # dimensionless, in root mean square: by how much
+CLOSED = Goal(300)
+ENERGY_STEPS = 30  # of Newton's method, to meet an energy
 AROUND = 10  # guesses that are around the given one; later ones are anywhere
 
 
@@ -79,9 +81,9 @@ def assemble(
                 return on_branch
             if not hold:
                 with contextlib.suppress(AssemblyError):
-                    return assembled(mech, q_guess, named, wanted, tolerance, max_steps, min(tries, 2))
+                    return assembled(mech, q_guess, named, wanted, Goal(max_steps, tolerance), min(tries, 2))
     (guess,) = checked_arrays(mech, q=q_guess)
-    return assembled(mech, guess, hold, wanted, tolerance, max_steps, tries)
+    return assembled(mech, guess, hold, wanted, Goal(max_steps, tolerance), tries)
 
 
 def placed(
@@ -129,25 +131,21 @@ def assembled(
     guess: Float64Array,
     hold: Sequence[str],
     wanted: Mapping[str, float],
-    tolerance: float = LOOPS.closed,
-    max_steps: int = 300,
+    goal: Goal = CLOSED,
     tries: int = TRIES,
 ) -> Float64Array:
     """(nq,): ``assemble`` of a guess (nq,); held coordinates of links that are ``wanted`` elsewhere go there."""
     held = held_by(mech, hold, {name: value for name, value in wanted.items() if name in hold})
     if not mech.loops and not held.links:
         return np.array(_with_unit_quaternions(mech, guess, "the guess"))
-    aim = LOOPS.aim * tolerance
-    return _closed_or_refused(mech, guess, held, aim, tolerance, max_steps, hold, "the guess", tries)
+    return _closed_or_refused(mech, guess, held, goal, hold, "the guess", tries)
 
 
 def _closed_or_refused(
     mech: Mechanism,
     q: np.ndarray,
     held: Held,
-    aim: float,
-    tolerance: float,
-    max_steps: int,
+    goal: Goal,
     hold: Sequence[str],
     name: str,
     tries: int = 1,
@@ -157,10 +155,10 @@ def _closed_or_refused(
     if tries > 1 and q.size:
         decide_around(mech, start.reshape(-1, mech.nq)[0])
     equations, free, kept = held.equations(mech, start), held.free, held.kept
-    q = closed_by(equations, start, free, aim, tolerance, max_steps, equations.sizes.columns, kept)
+    q = closed_by(equations, start, goal, free, kept)
     if tries > 1 and free.any():
-        q = _searched(equations, start, q, free, aim, tolerance, max_steps, tries, kept)
-    if np.any(~equations.is_closed(q, tolerance)):
+        q = _searched(equations, start, q, goal, tries, free, kept)
+    if np.any(~equations.is_closed(q, goal.tolerance)):
         _refuse_open(mech, q, hold, tries)
     _refuse_mirrored(equations, q)
     return q
@@ -182,11 +180,9 @@ def _searched(
     equations: LoopEquations,
     start: np.ndarray,
     q: np.ndarray,
-    free: np.ndarray,
-    aim: float,
-    tolerance: float,
-    max_steps: int,
+    goal: Goal,
     tries: int,
+    free: np.ndarray,
     kept: Sequence[int],
 ) -> np.ndarray:
     """q, and where its loops are open or back to back what other guesses lead to, if any of them does: first some
@@ -195,7 +191,7 @@ def _searched(
     starts, placed_q = np.array(start).reshape(-1, mech.nq), np.array(q).reshape(-1, mech.nq)
     rng = np.random.default_rng(0)
     for further in range(1, tries):
-        is_open = ~_are_assembled(equations, placed_q, tolerance)  # (states, parts)
+        is_open = ~_are_assembled(equations, placed_q, goal.tolerance)  # (states, parts)
         failed = np.flatnonzero(is_open.any(axis=-1))
         if not len(failed):
             break
@@ -207,9 +203,9 @@ def _searched(
         guess[..., kept] = starts[failed][..., kept]
         is_open = is_open[failed]
         guess = np.where(parts.at_places(is_open), guess, placed_q[failed])  # the others stay where they are
-        there = closed_by(equations, guess, free, aim, tolerance, max_steps, columns, kept)
+        there = closed_by(equations, guess, goal, free, kept)
         placed_q[failed] = np.where(
-            parts.at_places(is_open & _are_assembled(equations, there, tolerance)), there, placed_q[failed]
+            parts.at_places(is_open & _are_assembled(equations, there, goal.tolerance)), there, placed_q[failed]
         )
     return placed_q.reshape(q.shape)
 
@@ -229,9 +225,11 @@ def project(
     largest: float = 0.125,
     rank: Any = None,
     aim: float | None = None,
+    active: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """(q, v) moved the least that closes all loops and satisfies their velocity constraints (3.10, 3.11), by G^+;
-    lengths in units of the sizes of loops, so that the result does not depend on units.
+    """(q, v) moved the least that closes all loops, or those that are ``active``, and satisfies their velocity
+    constraints (3.10, 3.11), by G^+; lengths in units of the sizes of loops, so that the result does not depend on
+    units.
 
     energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
               on the constraint manifold
@@ -239,13 +237,27 @@ def project(
               loops): the state was not near the mechanism's branch, and jumping to another would be silent
     rank      (...): no more than this many constraints are independent (see ``generic_rank``)
     aim       an error below ``tolerance`` to which loops are closed if they can be, about round-off by default
+    active    (..., len(mech.loops)) booleans: loops that count, state by state; sizes are those of the mechanism that
+              has no others
     """
     start, v = checked_arrays(mech, q=q, v=v)
-    aim = LOOPS.aim * tolerance if aim is None else aim
+    if active is not None:
+        if rank is not None:
+            raise MechanismError("rank is that of all constraints, and active lets some go: give one of them")
+        mask: Any = loop_mask(mech, active, q=start, v=v)
+        energies = () if energy is None else (real_numbers("energy", energy)[..., None],)
+        how: dict[str, Any] = {"tolerance": tolerance, "largest": largest, "aim": aim}
+
+        def held(part: Mechanism, q: Any, v: Any, *energies: Any) -> Float64Array:
+            return np.concatenate(project(part, q, v, *(x[..., 0] for x in energies), **how), axis=-1)
+
+        state = for_each_mask(held, mech, mask, start, v, *energies)
+        return state[..., : mech.nq], state[..., mech.nq :]
+    goal = Goal(60, tolerance, aim)
     unit = _with_unit_quaternions(mech, start, "the configuration")
-    quick = projected_by_elimination(loop_equations(mech), unit, v, tolerance, aim, rank)
+    quick = projected_by_elimination(loop_equations(mech), unit, v, goal, rank)
     if quick is None:
-        q = _reclosed(mech, unit, tolerance, aim)
+        q = _reclosed(mech, unit, goal)
     else:
         q = quick[0]
         _refuse_mirrored(loop_equations(mech), q)
@@ -261,13 +273,13 @@ def project(
         )
     v = _consistent_velocities(mech, q, v, rank) if quick is None else quick[1]
     if energy is not None:
-        q, v = _at_energy(mech, start, q, v, energy, tolerance, aim, largest, rank)
+        q, v = _at_energy(mech, start, (q, v), energy, goal, largest, rank)
     return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # velocities may be more than configurations
 
 
-def _reclosed(mech: Mechanism, q: np.ndarray, tolerance: float, aim: float) -> np.ndarray:
+def _reclosed(mech: Mechanism, q: np.ndarray, goal: Goal) -> np.ndarray:
     """q, nearly closed, with its loops closed."""
-    return _closed_or_refused(mech, q, Held(np.ones(mech.nv, dtype=bool)), aim, tolerance, 60, (), "the configuration")
+    return _closed_or_refused(mech, q, Held(np.ones(mech.nv, dtype=bool)), goal, (), "the configuration")
 
 
 def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -285,25 +297,22 @@ def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: 
 def _at_energy(
     mech: Mechanism,
     start: np.ndarray,
-    q: np.ndarray,
-    v: np.ndarray,
+    state: tuple[np.ndarray, np.ndarray],
     energy: ArrayLike,
-    tolerance: float,
-    aim: float,
+    goal: Goal,
     largest: float,
     rank: Any,
-    iterations: int = 30,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
     they have energy enough, since moving positions near a singular position is ill-conditioned, or where positions
     would leave the neighbourhood of the start."""
-    energy = real_numbers("energy", energy)
+    (q, v), energy = state, real_numbers("energy", energy)
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "energy": energy.shape})
     # Potential energies cancel to less than weight times size.
     weight = mech.parameters.masses.sum() * np.linalg.norm(mech.gravity) * units(mech).length
     rate = sizes(mech).rate or 1.0
     near: Any = True
-    for _ in range(iterations):
+    for _ in range(ENERGY_STEPS):
         kinetic, potential = tree.kinetic_energy(mech, q, v), tree.potential_energy(mech, q)
         excess = kinetic + potential - energy
         scale = np.maximum(np.abs(kinetic) + np.abs(potential), np.abs(energy)) + weight
@@ -323,7 +332,7 @@ def _at_energy(
             near = near & stays
             if not np.all(stays):
                 continue
-            q = _reclosed(mech, moved, tolerance, aim)
+            q = _reclosed(mech, moved, goal)
         v = _consistent_velocities(mech, q, v + way * slopes[1], rank)
     if np.all(np.abs(excess) <= 1e-6 * scale):  # at singular positions loops, and so energies, are known no better
         return q, v
@@ -350,11 +359,11 @@ def generic_rank(
     most = redundancy(mech).rank if mech.loops and has_infinitesimal_motions(mech) else None
     largest = decomposed(mech, q, tolerance, most).rank
     rng = np.random.default_rng(seed)
-    equations, everything = loop_equations(mech), np.ones(mech.nv, dtype=bool)
+    equations = loop_equations(mech)
     columns = equations.sizes.columns
     for size in (1e-2, 3e-2):
         near = tree.integrate(mech, q, size * columns * rng.normal(size=mech.nv), 1.0)
-        near = closed_by(equations, near, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 100, columns)
+        near = closed_by(equations, near, Goal(100))
         closed = equations.is_closed(near, LOOPS.closed)
         largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance, most).rank), largest)
     return int(largest) if q.ndim == 1 else largest
@@ -422,10 +431,10 @@ def _refuse_mirrored(equations: LoopEquations, q: np.ndarray) -> None:
 
 
 def projected_by_elimination(
-    equations: LoopEquations, q: np.ndarray, v: np.ndarray, tolerance: float, aim: float, rank: Any
+    equations: LoopEquations, q: np.ndarray, v: np.ndarray, goal: Goal, rank: Any
 ) -> tuple[Float64Array, Float64Array] | None:
     """(q, v) moved the least that closes all loops and satisfies their velocity constraints; configurations with errors
-    below ``aim`` stay as they are.
+    below the aim stay as they are.
 
     None where the elimination cannot be relied on for some state or does not close loops to the tolerance, and where
     that takes a search: loops that are open by more than a milliradian, or a thousandth of their size, or that close to
@@ -446,9 +455,9 @@ def projected_by_elimination(
     if not (size < LOOPS.open_by_mistake).all():
         return None
     kernel, to = float64_function(mech, "closed_projection"), q
-    if (size > aim).any():
-        to = np.where((size > aim)[..., None], kernel(q, np.zeros(mech.nv))[0][..., : mech.nq], q)
+    if (size > goal.finest).any():
+        to = np.where((size > goal.finest)[..., None], kernel(q, np.zeros(mech.nv))[0][..., : mech.nq], q)
     state, reliability = kernel(to, v)  # velocities are those before its last correction: now there is next to none
-    if not (np.all(reliability > RELIABLE + NEAR**2) and np.all(equations.is_closed(to, tolerance))):
+    if not (np.all(answers(reliability, WELL_CONDITIONED)) and np.all(equations.is_closed(to, goal.tolerance))):
         return None
     return to, state[..., mech.nq :]

@@ -155,7 +155,7 @@ class LocalParametrization:
     ) -> tuple[np.ndarray, np.ndarray]:
         """K, and the k with G k = -bias along which y does not accelerate but for the curvature of R."""
         rows, scale = self.coordinates.rows(q, y), sizes(self._m)
-        loops = Loops(scale.rows[:, None] * jacobian * scale.columns, scale.rows * bias, self._m.nv - len(rows))
+        loops = Loops(scale.dimensionless(jacobian), scale.rows * bias, self._m.nv - len(rows))
         try:
             return along_rows(loops, rows, scale.columns)
         except MechanismError as error:

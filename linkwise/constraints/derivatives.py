@@ -13,7 +13,7 @@ from ..compiler.registry import compile_instead
 from ..dynamics import derivatives as trees
 from ..dynamics.states import ByJoint, Float64Array, checked_motion
 from ..mechanism import Mechanism
-from .solver import answer, has_generic_rank, serves, solve
+from .solver import Inputs, answer, has_generic_rank, serves, solve
 from .variations import State, Variations, state_of, variations
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
@@ -24,16 +24,7 @@ NAME = "closed_forward_dynamics_derivatives"
 def forward_dynamics_derivatives(
     mech: Mechanism, q: ByJoint, v: ByJoint | None, tau: ByJoint | None, wrenches: ArrayLike | None = None
 ) -> Three:
-    """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i, all loops kept closed, along
-    tangent directions of q, by v and by tau.
-
-    Changes of q and v that loops do not allow are projected onto those that they do as ``project`` does it, q first:
-    these are derivatives of ``forward_dynamics(mech, *project(mech, q, v), tau)``, the lower half of [Df] P
-    (spencer2004 4.4), and depend on no unit.  d_tau is K (K* M K)^-1 K*.  The external ``wrenches`` (n_links, 6) stay
-    as they are in their link frames.
-
-    A ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.
-    """
+    """``linkwise.forward_dynamics_derivatives`` under constraints."""
     inputs: tuple[Any, Any, Any] = (q, v, tau)
     if any(x is None or isinstance(x, Mapping) for x in inputs):
         at_q, at_v, under = checked_motion(mech, q, v, tau)
@@ -44,7 +35,7 @@ def forward_dynamics_derivatives(
         found = answer(mech, NAME, *inputs)
         if found is not None:
             return found[0], found[1], found[2]
-    return derivatives_at(state_of(mech, *inputs, wrenches, None))
+    return derivatives_at(state_of(mech, *inputs, wrenches))
 
 
 def derivatives_at(at: State, rank: int | None = None) -> Three:
@@ -85,5 +76,5 @@ def compiled_or(name: str, at: State, rank: int | None, reference: Any) -> Any:
 
     if at.passive is not None or not has_generic_rank(at.mech, rank, at.batch):
         return exact(at.q, at.v, at.tau, at.active, at.wrenches)
-    arrays = at.q, at.v, at.tau
-    return solve(at.mech, name, arrays, exact, at.active, at.wrenches, statuses=2, consistent=rank is None)
+    inputs = Inputs((at.q, at.v, at.tau), at.active, at.wrenches)
+    return solve(at.mech, name, inputs, exact, judged_by="consistency" if rank is None else "reliability")

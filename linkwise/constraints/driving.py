@@ -11,7 +11,7 @@ from ..dynamics import trees as tree
 from ..mechanism import Mechanism
 from .decomposition import Decomposition, decompose
 from .locked import Held, HeldEquations
-from .loop_closure import LoopEquations, closed_by
+from .loop_closure import Goal, LoopEquations, closed_by
 from .named_coordinates import NamedCoordinate
 from .sizes import sizes, units
 from .tolerances import LOOPS
@@ -189,7 +189,7 @@ class Drive:
             q[indices] = np.where(
                 still if body.kind.rates_are_velocities else still.all(), self.goal[indices], q[indices]
             )
-        return closed_by(self._at(1.0), q, self.free, LOOPS.aim * LOOPS.closed, LOOPS.closed, 15, self.columns)
+        return closed_by(self._at(1.0), q, Goal(15), self.free)
 
     def _direction(self, parts: Decomposition, course: Course, before: np.ndarray | None) -> np.ndarray:
         """(n + 1,): of the motion, of unit length; in singular positions as before, elsewhere onwards; zero where loops

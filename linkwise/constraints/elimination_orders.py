@@ -75,19 +75,21 @@ def independent_places(mech: Mechanism, around: Float64Array | None = None) -> t
 
 
 def _independent_places(mech: Mechanism, start: Float64Array, order: Fronts) -> tuple[int, ...]:
-    guesses, q, errors = _samples(mech, start, ROUNDING * redundancy(mech).rounding)
-    is_closed = np.abs(errors).max(axis=-1) < LOOPS.open_in_derivatives
-    jacobian = _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
+    jacobian = _closed_jacobians(mech, start)
     return _pivots(np.swapaxes(np.linalg.svd(jacobian)[2][:, order.pivots :], -1, -2))
 
 
 def independent_rows(mech: Mechanism) -> tuple[int, ...]:
     """Constraints that determine the velocities that are not at ``independent_places``, chosen likewise."""
     free = independent_places(mech) or ()
-    guesses, q, errors = _samples(mech, mech.initial, ROUNDING * redundancy(mech).rounding)
+    return _pivots(np.delete(_closed_jacobians(mech, mech.initial), free, axis=-1))
+
+
+def _closed_jacobians(mech: Mechanism, start: Float64Array) -> Float64Array:
+    """(k, m, nv): G, dimensionless, at the sample configurations around a start whose loops close, or at all."""
+    guesses, q, errors = _samples(mech, start, ROUNDING * redundancy(mech).rounding)
     is_closed = np.abs(errors).max(axis=-1) < LOOPS.open_in_derivatives
-    jacobian = _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
-    return _pivots(np.delete(jacobian, free, axis=-1))
+    return _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
 
 
 def _pivots(matrices: Float64Array) -> tuple[int, ...]:
@@ -155,9 +157,8 @@ def _sweep(
 
 def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Float64Array]:
     """(k, m), (k, m, nv): the errors and G at configurations, lengths in units of the loops' sizes."""
-    scale = sizes(mech)
-    jacobian = float64_function(mech, "constraint_jacobian")(q)
-    return scale.rows * float64_function(mech, "position_error")(q), scale.rows[:, None] * jacobian * scale.columns
+    error, jacobian = (float64_function(mech, name)(q) for name in ("position_error", "constraint_jacobian"))
+    return sizes(mech).rows * error, sizes(mech).dimensionless(jacobian)
 
 
 def _configurations(

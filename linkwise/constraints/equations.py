@@ -74,12 +74,7 @@ def degrees_of_freedom(
 
 def _moving(mech: Mechanism, q: Float64Array, mask: Float64Array | None) -> NDArray[np.intp]:
     """(...): degrees of freedom without infinitesimal motions."""
-    if mask is None:
-        return _moving_here(mech, q)
-    dofs = np.zeros(np.broadcast_shapes(q.shape[:-1], mask.shape[:-1]), dtype=np.intp)
-    for states, found in for_each_mask(_moving_here, mech, mask, q):
-        dofs[states] = found
-    return dofs
+    return _moving_here(mech, q) if mask is None else for_each_mask(_moving_here, mech, mask, q)
 
 
 def _moving_here(mech: Mechanism, q: Float64Array) -> NDArray[np.intp]:

@@ -9,30 +9,28 @@ for all n with G* n = 0.  Since G* dn = -dG* n, that keeps n* dlambda = n* dG G^
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.kernel import Kernel
-from ..compiler.pipeline import compile
 from ..compiler.registry import compile_instead
 from ..compiler.store import float64_function
 from ..dynamics import trees as tree
+from ..dynamics.derivatives import Derivative, inverse_dynamics_derivatives
 from ..dynamics.derivatives import forward_dynamics_derivatives as tree_derivatives
-from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
 from ..dynamics.force_elements import NONE, applied
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Loop, Mechanism, one_of
 from .accelerations import bias_under, terms
-from .decomposition import decompose, times
+from .decomposition import times
 from .derivatives import by_all, compiled_or
 from .equations import decomposed_jacobian
-from .reactions import wrenches_of_loops
+from .reactions import in_units_of_moments, wrenches_of_loops
 from .sizes import sizes
 from .solver import ALL_DERIVATIVES
-from .variations import State, Variations, applied_force, constraint_motion_by_q, of_active, state_of
+from .variations import CONSTRAINT_MOTION_BY_Q, State, Variations, applied_force, of_active, state_of
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
 
@@ -57,7 +55,7 @@ def multipliers_derivatives(
     too, as for ``forward_dynamics``.
     """
     elements = applied(mech, forces, ctrl, activation)
-    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))
+    near = _moving(state_of(mech, q, v, tau, wrenches, elements, active))
     return _three(near.d_multipliers)
 
 
@@ -75,12 +73,12 @@ def constraint_forces_derivatives(
     """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of force i of ``constraint_forces``, -G* lambda,
     unique also where multipliers are not.  Arguments and projection are those of ``multipliers_derivatives``."""
     elements = applied(mech, forces, ctrl, activation)
-    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))
+    near = _moving(state_of(mech, q, v, tau, wrenches, elements, active))
     n = mech.nv
     if not mech.loops:
         return _three(np.zeros((*near.at.batch, n, 3 * n)))
     still = np.zeros(n)
-    along = float64_function(mech, constraint_motion_by_q)(near.at.q, still, still, near.multipliers)[..., :n, :]
+    along = float64_function(mech, CONSTRAINT_MOTION_BY_Q)(near.at.q, still, still, near.multipliers)[..., :n, :]
     jacobian = float64_function(mech, "constraint_jacobian")(near.at.q)
     changes = along @ near.d_state[..., :n, :] + np.swapaxes(jacobian, -1, -2) @ near.d_multipliers
     return _three(-changes)
@@ -103,12 +101,12 @@ def loop_reactions_derivatives(
     ``multipliers_derivatives``."""
     one_of("frame", frame, ("loop", "world_aligned"))
     elements = applied(mech, forces, ctrl, activation)
-    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))
+    near = _moving(state_of(mech, q, v, tau, wrenches, elements, active))
     steps = near.d_state[..., : mech.nv, :]
     if not mech.loops:
         return _three(np.zeros((*near.at.batch, 0, 6, 3 * mech.nv)))
     maps = float64_function(mech, "loop_motion_maps")(near.at.q)
-    turning = float64_function(mech, _loop_motion_maps_by_q)(near.at.q)  # (..., m, 6, nv)
+    turning = float64_function(mech, Derivative("loop_motion_maps", "q", mode="forward"))(near.at.q)  # (..., m, 6, nv)
     values = wrenches_of_loops(mech, near.at.q, near.multipliers)
     changes = np.zeros((*near.at.batch, len(mech.loops), 6, 3 * mech.nv))
     for k, loop in enumerate(mech.loops):
@@ -121,7 +119,7 @@ def loop_reactions_derivatives(
             spin = tree.jacobian(mech, near.at.q, loop.link_b, frame="world_aligned")[..., :3, :] @ steps
             for part in (slice(0, 3), slice(3, 6)):
                 vector = times(axes, values[..., k, part])
-                changes[..., k, part, :] = axes @ changes[..., k, part, :] - _crossing(vector) @ spin
+                changes[..., k, part, :] = axes @ changes[..., k, part, :] - np.cross(vector[..., None], spin, axis=-2)
     return _three(changes)
 
 
@@ -140,14 +138,15 @@ def joint_wrenches_derivatives(
     trees and constrained mechanisms, in link axes.  Arguments and projection are those of
     ``multipliers_derivatives``."""
     elements = applied(mech, forces, ctrl, activation)
-    near = _moving(state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active))
+    near = _moving(state_of(mech, q, v, tau, wrenches, elements, active))
     at = near.at
     pushes = at.wrenches
     if elements is not None:
         pushes = elements.wrenches(at.q, at.v) + (0.0 if pushes is None else pushes)
     n, state = mech.nv, [at.q, at.v, near.a, near.multipliers]
-    maker = _joint_wrenches_by_all if pushes is None else _joint_wrenches_by_all_pushed
-    partials = float64_function(mech, maker)(*state, *([] if pushes is None else [pushes]))
+    ports = () if pushes is None else ("wrenches",)
+    by_all = Derivative("joint_wrenches_within_loops", ("q", "v", "a", "multipliers"), ports)
+    partials = float64_function(mech, by_all)(*state, *([] if pushes is None else [pushes]))
     changes = np.concatenate([near.d_state, near.d_a, near.d_multipliers], axis=-2)
     flat = partials.reshape(*partials.shape[:-3], 6 * mech.n_links, 3 * n + mech.n_constraints) @ changes
     result = flat.reshape(*flat.shape[:-2], mech.n_links, 6, 3 * n)
@@ -213,17 +212,13 @@ def moving_forces(at: State) -> MovingForces:
     n = at.mech.nv
     if not at.mech.loops:
         by_q, by_v, by_tau = tree_derivatives(at.mech, at.q, at.v, at.tau, at.wrenches)
-        a = _tree_accelerations(at)
+        a = tree.forward_dynamics(at.mech, at.q, at.v, at.tau, at.wrenches)
         state = np.zeros((*at.batch, 2 * n, 3 * n))
         state[..., : 2 * n] = np.eye(2 * n)
         none = np.zeros((*at.batch, 0))
         d_a = np.concatenate([by_q, by_v, by_tau], axis=-1)
         return MovingForces(at, a, none, state, d_a, np.zeros((*at.batch, 0, 3 * n)))
     return MovingForces(at, *compiled_or(ALL_DERIVATIVES, at, None, _reference))
-
-
-def _tree_accelerations(at: State) -> Float64Array:
-    return tree.forward_dynamics(at.mech, at.q, at.v, at.tau, at.wrenches)
 
 
 def _reference(at: State, near: Variations) -> tuple[np.ndarray, ...]:
@@ -239,12 +234,11 @@ def _reference(at: State, near: Variations) -> tuple[np.ndarray, ...]:
     changes = -np.concatenate([by_q, by_v], axis=-1) @ d_state - here.mass @ d_a  # of G* lambda
     changes[..., 2 * n :] += np.eye(n)
 
-    units = sizes(mech)
-    rank = decomposed_jacobian(mech, here.jacobian).rank
-    svd = decompose(here.jacobian, 0.0, rank, units.multipliers, units.columns)
+    units, rank = sizes(mech), decomposed_jacobian(mech, here.jacobian).rank
+    svd = in_units_of_moments(mech, here.jacobian, rank)
     multipliers = svd.solve_transposed(forces)
     still = np.zeros(n)
-    turned = float64_function(mech, constraint_motion_by_q)(at.q, still, still, multipliers)[..., :n, :]
+    turned = float64_function(mech, CONSTRAINT_MOTION_BY_Q)(at.q, still, still, multipliers)[..., :n, :]
     changes = changes - turned @ d_state[..., :n, :]
     inverse = np.swapaxes(svd.pseudo_inverse, -1, -2)
     d_multipliers = inverse @ changes
@@ -252,39 +246,10 @@ def _reference(at: State, near: Variations) -> tuple[np.ndarray, ...]:
     free = svd.u * (np.arange(svd.u.shape[-1]) >= np.asarray(rank)[..., None])[..., None, :]
     if free.any():  # redundant constraints: they stay the least
         velocity = svd.solve(multipliers / units.multipliers**2)
-        opened = float64_function(mech, constraint_motion_by_q)(at.q, velocity, still, 0.0 * multipliers)
+        opened = float64_function(mech, CONSTRAINT_MOTION_BY_Q)(at.q, velocity, still, 0.0 * multipliers)
         opened = of_active(at, opened[..., n + mech.n_constraints :, :]) @ d_state[..., :n, :]
         d_multipliers = d_multipliers + scale * (free @ (np.swapaxes(free, -1, -2) @ (scale * opened)))
     return near.acceleration, multipliers, d_state, d_a, d_multipliers
-
-
-# -- functions of (q, v, a, lambda) -------------------------------------------------------------------------------
-
-
-def _loop_motion_maps_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    return jacobian_of(compile("loop_motion_maps", mech, dtype, parameters=parameters), "q", mode="forward")
-
-
-def _joint_wrenches_by_all(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    return _by_all_inputs(compile("joint_wrenches_within_loops", mech, dtype, parameters=parameters))
-
-
-def _joint_wrenches_by_all_pushed(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    return _by_all_inputs(
-        compile("joint_wrenches_within_loops", mech, dtype, parameters=parameters, ports=("wrenches",))
-    )
-
-
-def _by_all_inputs(kernel: Kernel) -> Kernel:
-    return jacobian_of(kernel, ("q", "v", "a", "multipliers"))
-
-
-def _crossing(vector: np.ndarray) -> np.ndarray:
-    """(..., 3, 3): the matrix of vector x, so that it times a rotation's rate is minus what that rate does to it."""
-    x, y, z = np.moveaxis(vector, -1, 0)
-    zero = np.zeros_like(x)
-    rows = [np.stack(row, axis=-1) for row in ((zero, -z, y), (z, zero, -x), (-y, x, zero))]
-    return np.stack(rows, axis=-2)
 
 
 def _three(changes: Float64Array) -> Three:

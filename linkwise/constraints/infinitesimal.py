@@ -53,9 +53,9 @@ def refuse_infinitesimal_motions(mech: Mechanism, what: str) -> None:
 
 def projection_onto_blocked(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """(nv, nv): the orthogonal projection onto the infinitesimal motions at q (nq,), dimensionless."""
-    own, jacobian = sizes(mech), float64_function(mech, "constraint_jacobian")(q)
+    jacobian = float64_function(mech, "constraint_jacobian")(q)
     found = partial(second_order_terms, mech, q)
-    return blocked_motions(own.rows[:, None] * jacobian * own.columns, found, redundancy(mech).rank)
+    return blocked_motions(sizes(mech).dimensionless(jacobian), found, redundancy(mech).rank)
 
 
 def completed_rows(

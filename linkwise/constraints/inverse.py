@@ -1,14 +1,24 @@
-"""Inverse dynamics of closed mechanisms: forces of chosen joints that produce given accelerations."""
+"""Inverse dynamics of closed mechanisms: forces of chosen joints that produce given accelerations; and derivatives.
+
+Least joint forces tau = W y at the actuated joints, W = S D^-2 S* with S their columns and D their units, solve
+
+    W y - G* lambda = load,    G y = 0,    load = M a + h,
+
+so that y = K (K* W K)^-1 K* load.  Differentiated, with K = K(q) a basis of the null space of G and L = G^+,
+
+    dy = K dz - L dG y,    K* W K dz = K* (dload + dG* lambda + W L dG y).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, register
+from ..dynamics import trees as tree
 from ..dynamics.by_joint import rates_by_joint, velocities_of
 from ..dynamics.states import Argument, ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
@@ -22,8 +32,37 @@ from .idle_motions import advice, told_of_idle_motions
 from .masks import loop_mask
 from .redundancy import closable_error, redundancy
 from .sizes import sizes
-from .solver import RefusedStates, solve
+from .solver import Inputs, RefusedStates, solve
 from .tolerances import LOOPS
+from .variations import (
+    Motion,
+    State,
+    along_null_space,
+    bias_by_v,
+    constraint_derivatives,
+    filled,
+    force_derivatives,
+    refuse_open,
+    step_rate_jacobian,
+)
+
+DRIVEN = 1e-10  # of unit forces: smaller leverages on the degrees of freedom count as none
+
+
+class Sharing(NamedTuple):
+    """How joints share the effort, as ``linkwise.inverse_dynamics`` describes it, and which accelerations are given.
+
+    actuated      names of the joints with motors, None for all; ``driven`` are their places in v
+    independent   coordinates whose accelerations are given; None for those of all joints
+    besides       (..., nv): joint forces that act as well; the result is what is missing beside them
+    """
+
+    actuated: Sequence[str] | None
+    driven: np.ndarray
+    weights: ArrayLike | None = None
+    distribution: ArrayLike | None = None
+    independent: Any = None
+    besides: Float64Array | None = None
 
 
 def inverse_dynamics(
@@ -31,33 +70,16 @@ def inverse_dynamics(
     q: ByJoint,
     v: ByJoint | None = None,
     a: ArrayLike | Mapping[str, Any] | None = None,
-    actuated: Sequence[str] | None = None,
-    weights: ArrayLike | None = None,
+    *,
     wrenches: ArrayLike | None = None,
-    independent: Any = None,
-    distribution: ArrayLike | None = None,
     active: ArrayLike | None = None,
+    actuated: Sequence[str] | None = None,
     unactuated: Sequence[str] | None = None,
-    besides: Float64Array | None = None,
+    independent: Any = None,
+    **sharing: Any,
 ) -> Float64Array:
-    """(nv,): joint forces that produce the accelerations ``a``, zero at joints not ``actuated`` (default: all are, and
-    a ``MechanismWarning`` tells where floating ones get forces) or at those that are ``unactuated``, while loops hold,
-    all or those that are ``active`` (as for ``forward_dynamics``).
-
-    a              (nv,), consistent with the loops; with ``independent`` (as for ``forward_dynamics``) only those of
-                   these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are independent;
-                   None for none: without ``v`` too these are the forces that hold the mechanism at rest,
-                   ``static_forces``.  Degrees of freedom beyond the independent ones, such as the rotation of a rod
-                   between two balls, follow freely if the joints that are not actuated leave just one way
-    weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
-                   given wherever loops leave a choice.  By default forces are compared with torques at the length of
-                   the mechanism, so that the result does not depend on the unit of length; a ``MechanismWarning``
-                   names the coordinates that share a load by both
-    distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
-                   column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
-                   exceeds the degrees of freedom.  If K_a* W = 1 (K = ``null_space(..., independent=...)`` at the
-                   actuated coordinates), x is the generalized force of those independent coordinates
-    besides        (nv,): joint forces that act as well; the result is what is missing beside them
+    """``linkwise.inverse_dynamics`` under constraints; ``sharing`` are weights, a distribution and joint forces
+    ``besides``, see ``Sharing``.
 
     A ``MechanismWarning`` says so where loops are open by more than a thousandth of their size or 1 mrad, or velocities
     open them.
@@ -70,25 +92,21 @@ def inverse_dynamics(
     warn_if_opening(mech, q, v, mask)
     actuated = joints_with_motors(mech, actuated, unactuated)
     driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
+    how = Sharing(actuated, driven, independent=independent, **sharing)
 
     def reference(q: Any, v: Any, a: Any, mask: Any, wrenches: Any) -> Float64Array:
-        shared = (weights, wrenches, independent, distribution)
-        return _forces_for(mech, q, v, a, actuated, driven, *shared, mask, besides)
+        return _forces_for(mech, Inputs((q, v, a), mask, wrenches), how)
 
-    if any(x is not None for x in (weights, distribution, independent, besides)):
-        tau = reference(q, v, a, mask, wrenches)
-    else:
+    if how.weights is how.distribution is how.independent is how.besides is None:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
         options = () if actuated is None else (("actuated", tuple(names_of(actuated))),)
-        tau = solve(mech, "closed_inverse_dynamics", (q, v, a), reference, mask, wrenches, options)
-    if weights is None and distribution is None and mixes_units(mech, driven):
-        jacobian = (
-            sizes(mech).rows[:, None]
-            * terms(mech, q, v, active=mask, infinitesimal=True).jacobian
-            * velocity_units(mech)
-        )
-        reach = np.swapaxes(decompose(jacobian).null[..., driven, :], -1, -2)
-        warn_of_mixed_units(mech, reach, driven, actuated)
+        tau = solve(mech, "closed_inverse_dynamics", Inputs((q, v, a), mask, wrenches), reference, options)
+    else:
+        tau = reference(q, v, a, mask, wrenches)
+    if how.weights is how.distribution is None and mixes_units(mech, driven):
+        jacobian = terms(mech, q, v, active=mask, infinitesimal=True).jacobian
+        null = decompose(sizes(mech).rows[:, None] * jacobian * velocity_units(mech)).null
+        warn_of_mixed_units(mech, np.swapaxes(null[..., driven, :], -1, -2), driven, actuated)
     if actuated is None and mech.loops:
         _warn_of_floating_joints(mech, tau)
     return tau
@@ -134,34 +152,22 @@ def joints_with_motors(
     return tuple(body.joint for body in mech.bodies if body.nv and not body.mimic and body.joint not in without)
 
 
-def _forces_for(
-    mech: Mechanism,
-    q: np.ndarray,
-    v: np.ndarray,
-    a: Any,
-    actuated: Sequence[str] | None,
-    driven: np.ndarray,
-    weights: ArrayLike | None,
-    wrenches: Any,
-    independent: Any,
-    distribution: ArrayLike | None,
-    active: Float64Array | None,
-    besides: Float64Array | None = None,
-) -> Float64Array:
-    """``inverse_dynamics`` by NumPy's linear algebra; ``driven`` are the places of the actuated joints, ``besides``
-    (..., nv) joint forces that act anyway."""
-    at, rank = moving_terms(mech, q, v, active=active)
+def _forces_for(mech: Mechanism, inputs: Inputs, how: Sharing) -> Float64Array:
+    """``inverse_dynamics`` of (q, v, a) by NumPy's linear algebra."""
+    q, v, a = inputs.arrays
+    wrenches, driven = inputs.wrenches, how.driven
+    at, rank = moving_terms(mech, q, v, active=inputs.active)
     svd = decomposed_jacobian(mech, at.jacobian, rank=rank)
-    if independent is None:
+    if how.independent is None:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     force = bias_under(mech, at, q, v, wrenches)
-    force = force if besides is None else force - besides
-    if independent is not None:
-        a = _all_accelerations(mech, at, svd, q, v, a, independent, force, driven)
+    force = force if how.besides is None else force - how.besides
+    if how.independent is not None:
+        a = _all_accelerations(mech, at, svd, (q, v, a), how, force)
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
     _refuse_inconsistent(mech, at, a)
     load = times(at.mass, a) + force
-    patterns = _patterns(velocity_units(mech)[driven], weights, distribution)
+    patterns = _patterns(velocity_units(mech)[driven], how.weights, how.distribution)
     reach = _reach(svd.null[..., driven, :], patterns, velocity_units(mech)[driven])
     forces = times(patterns, decompose(reach).solve(transposed_times(svd.null, load)))
     tau = np.zeros((*forces.shape[:-1], mech.nv))
@@ -169,15 +175,17 @@ def _forces_for(
     missing = np.abs(transposed_times(svd.null, tau - load)).max(axis=-1, initial=0.0)
     poor = missing > LOOPS.acceleration * np.abs(sizes(mech).columns * load).max(axis=-1, initial=0.0)
     if np.any(poor):
-        shared = "" if distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
-        names = ", ".join(map(repr, mech.joint_names if actuated is None else names_of(actuated))) or "(none)"
+        shared = (
+            "" if how.distribution is None else f", shared as the {patterns.shape[-1]} columns of distribution say,"
+        )
+        names = ", ".join(map(repr, mech.joint_names if how.actuated is None else names_of(how.actuated))) or "(none)"
         raise RefusedStates(
             f"the joints {names} of mechanism {mech.name!r}{shared} cannot produce this acceleration",
             poor,
             f": {np.max(missing):.3g} of the force along the degrees of freedom is missing; "
             + (
                 advice(mech, *_first(poor, q, svd.null), driven)
-                if distribution is None
+                if how.distribution is None
                 else "give as many independent columns as there are degrees of freedom, of joints that can drive them"
             ),
         )
@@ -202,17 +210,11 @@ def _reach(null: np.ndarray, patterns: np.ndarray, units: np.ndarray) -> np.ndar
 
 
 def _all_accelerations(
-    mech: Mechanism,
-    at: Terms,
-    svd: Decomposition,
-    q: np.ndarray,
-    v: np.ndarray,
-    a: ArrayLike | None,
-    independent: Any,
-    force: np.ndarray,
-    driven: np.ndarray,
+    mech: Mechanism, at: Terms, svd: Decomposition, state: Sequence[Any], how: Sharing, force: np.ndarray
 ) -> np.ndarray:
-    """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b)."""
+    """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b); the state
+    is (q, v, a)."""
+    (q, v, a), independent, driven = state, how.independent, how.driven
     chosen: Any = independent_at(mech, q, independent)
     count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
     a = real_numbers("a", np.zeros(count) if a is None else a)
@@ -287,4 +289,82 @@ def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
             f"the accelerations violate the constraints of loop {loop_of(mech, row)!r} of mechanism {mech.name!r} (by "
             f"{(opening / own.rows).max():.3g} per second squared): give those of independent joints with "
             "independent=..., the others follow"
+        )
+
+
+# -- derivatives ------------------------------------------------------------------------------------------------------
+
+
+def derivatives_of_inverse_dynamics(
+    at: State, actuated: Sequence[str] | None
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """(d_q, d_v, d_a), each (nv, nv): of ``inverse_dynamics`` at the projected state (as ``project`` does it) and the
+    nearest accelerations that the constraints, those that are active, allow there; ``at.tau`` are the accelerations."""
+    mech, elements, a = at.mech, at.passive, at.tau
+    at = at._replace(tau=np.zeros(a.shape))
+    besides = None if elements is None else elements.forces(at.q, at.v)
+    driven = np.arange(mech.nv) if actuated is None else driven_by(mech, actuated, "actuated")
+    weights, holds = velocity_units(mech)[driven] ** 2, None if at.active is None else at.active > 0.0
+    how: Any = {"actuated": actuated, "weights": weights, "wrenches": at.wrenches, "active": holds, "besides": besides}
+    tau = inverse_dynamics(mech, at.q, at.v, a, **how)
+
+    equations = terms(mech, at.q, at.v, active=at.active)
+    refuse_open(at, equations)
+    svd = decomposed_jacobian(mech, equations.jacobian)
+    independent = along_null_space(mech, svd)
+    basis, closing, rows = independent.basis, independent.closing, independent.rows
+    load = tree.inverse_dynamics(mech.spanning_tree, at.q, at.v, a, at.wrenches)
+    load = load if besides is None else load - besides
+    multipliers = transposed_times(closing, tau - load)
+    here = Motion(independent, np.zeros((0, mech.nv)), a, multipliers)
+    reaction_by_q, bias_by_q, velocity_by_q = constraint_derivatives(at, svd, here, True)
+
+    # Steps that constraints allow, by steps of q, by changes of v and of a.
+    onto = basis @ rows
+    onto_positions = onto
+    if mech.constraints.is_nonholonomic:
+        holonomic = equations.jacobian * mech.constraints.holonomic_rows[:, None]
+        positions = along_null_space(mech, decomposed_jacobian(mech, holonomic))
+        onto_positions = positions.basis @ positions.rows
+        bias_of_v = bias_by_v(at, here)
+    else:
+        bias_of_v = 2.0 * (velocity_by_q - equations.jacobian @ step_rate_jacobian(at))
+    v_by_q = -closing @ (velocity_by_q @ onto_positions)
+    a_by_q = -closing @ (bias_by_q @ onto_positions + bias_of_v @ v_by_q)
+    a_by_v = -closing @ (bias_of_v @ onto)
+
+    load_by_q, load_by_v = force_derivatives(at, a)
+    d_load = np.concatenate(
+        [
+            (load_by_q + reaction_by_q) @ onto_positions + load_by_v @ v_by_q + equations.mass @ a_by_q,
+            load_by_v @ onto + equations.mass @ a_by_v,
+            equations.mass @ onto,
+        ],
+        axis=-1,
+    )
+
+    leverage = np.zeros(mech.nv)
+    leverage[driven] = 1.0 / weights
+    across = np.swapaxes(basis, -1, -2)
+    reach = filled((across * leverage) @ basis, basis)
+    _require_driven(mech, reach)
+    y = times(basis, np.linalg.solve(reach, times(across, load)[..., None])[..., 0])
+    along_y = at._replace(v=np.broadcast_to(y, at.v.shape))
+    bent = closing @ (constraint_derivatives(along_y, svd, here, False)[2] @ onto_positions)  # of G y by q
+    bent = np.concatenate([bent, np.zeros((*bent.shape[:-1], 2 * mech.nv))], axis=-1)
+    dz = np.linalg.solve(reach, across @ (d_load + leverage[:, None] * bent))
+    d_tau = leverage[:, None] * (basis @ dz - bent)
+    d_q, d_v, d_a = np.split(d_tau, 3, axis=-1)
+    return d_q, d_v, d_a
+
+
+def _require_driven(mech: Mechanism, reach: np.ndarray) -> None:
+    """The actuated joints drive all degrees of freedom; ``reach`` (..., p, p) is K* W K."""
+    if not reach.size:
+        return
+    values = np.linalg.eigvalsh(reach)
+    if np.any(values[..., 0] < DRIVEN * values[..., -1]):
+        raise MechanismError(
+            f"the actuated joints of mechanism {mech.name!r} do not drive all of its degrees of freedom: they produce "
+            "no other accelerations nearby, and derivatives of their forces do not exist; name more joints as actuated"
         )

@@ -222,49 +222,51 @@ class LoopEquations:
         return near
 
 
+class Goal(NamedTuple):
+    """How far loops are to be closed: in ``max_steps`` to errors below ``tolerance``, and on to ``aim`` while the error
+    halves, about round-off by default."""
+
+    max_steps: int
+    tolerance: float = LOOPS.closed
+    aim: float | None = None
+
+    @property
+    def finest(self) -> float:
+        """The aim, given or not."""
+        return LOOPS.aim * self.tolerance if self.aim is None else self.aim
+
+
 def closed_by(
     equations: LoopEquations,
     q: np.ndarray,
-    free: np.ndarray,
-    aim: float,
-    tolerance: float,
-    max_steps: int,
-    metric: np.ndarray | float = 1.0,
+    goal: Goal,
+    free: np.ndarray | None = None,
     kept: Sequence[int] = (),
 ) -> np.ndarray:
-    """The best configurations found from q (..., nq) by moving the velocities that are ``free`` (nv,), closed or not;
-    the numbers of q in the places ``kept`` stay as they are.
+    """The best configurations found from q (..., nq) by moving the velocities that are ``free`` (nv,), all by default,
+    closed or not; the numbers of q in the places ``kept`` stay as they are.
 
     Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a dimensionless
-    coordinate by more than half a unit.  Below the tolerance it goes on to ``aim`` while the error halves.  Steps are
-    the shortest with coordinates in units of ``metric`` (nv,).  Parts that share no coordinate do not wait for each
-    other.  Far from closed, constraints that are redundant but for
-    rounding say as much as others and are needed: they are left out where the error is what they can be satisfied to.
+    coordinate by more than half a unit.  Steps are the shortest of dimensionless coordinates.  Parts that share no
+    coordinate do not wait for each other.  Far from closed, constraints that are redundant but for rounding say as much
+    as others and are needed: they are left out where the error is what they can be satisfied to.
     """
+    free = np.ones(equations.mech.nv, dtype=bool) if free is None else free
     if equations.blocks and not np.all(near := equations.is_nearly_closed(q)):
         unblocked = replace(equations, blocks=())
-        goal = 0.5 * min(block.closure for block in equations.blocks)
-        q = np.where(near[..., None], q, _iterated(unblocked, q, free, goal, goal, max_steps, metric, kept))
-    return _iterated(equations, q, free, aim, tolerance, max_steps, metric, kept)
+        closure = 0.5 * min(block.closure for block in equations.blocks)
+        roughly = Goal(goal.max_steps, closure, closure)
+        q = np.where(near[..., None], q, _iterated(unblocked, q, roughly, free, kept))
+    return _iterated(equations, q, goal, free, kept)
 
 
-def _iterated(
-    equations: LoopEquations,
-    q: np.ndarray,
-    free: np.ndarray,
-    aim: float,
-    tolerance: float,
-    max_steps: int,
-    metric: np.ndarray | float,
-    kept: Sequence[int],
-) -> np.ndarray:
+def _iterated(equations: LoopEquations, q: np.ndarray, goal: Goal, free: np.ndarray, kept: Sequence[int]) -> np.ndarray:
     shape, q = q.shape, np.array(q, dtype=float).reshape(-1, q.shape[-1])
-    tolerance = max(tolerance, equations.sizes.noise)
-    units, parts = metric / equations.sizes.columns, equations.parts
+    aim, tolerance, parts = goal.finest, max(goal.tolerance, equations.sizes.noise), equations.parts
     size = parts.norms(equations.residual(q))
     damping = np.ones_like(size)
     earlier, settled = size.copy(), np.zeros(size.shape, dtype=bool)
-    for iteration in range(max_steps):
+    for iteration in range(goal.max_steps):
         if iteration and iteration % PATIENCE == 0:
             earlier, settled = size.copy(), settled | (size > 0.5 * earlier)
         active = (size > aim) & (damping < HOPELESS) & ~settled
@@ -277,10 +279,10 @@ def _iterated(
             0.0  # a search may go where no wheel rolls
         )
         # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
-        jacobian *= units * free
+        jacobian *= free
         if len(kept):
-            jacobian = jacobian @ _leaving(equations, here, units * free, kept)
-        change = -units * parts.damped(error, jacobian, (damping * size)[states], np.any(going, axis=0))
+            jacobian = jacobian @ _leaving(equations, here, free, kept)
+        change = -parts.damped(error, jacobian, (damping * size)[states], np.any(going, axis=0))
         shorter = np.minimum(1.0, LARGEST_STEP / np.maximum(parts.largest(change), LARGEST_STEP))
         change *= parts.at_columns(shorter * going) * free
         moved = tree.integrate(equations.mech, here, equations.sizes.columns * change, 1.0)
@@ -294,9 +296,9 @@ def _iterated(
     return q.reshape(shape)
 
 
-def _leaving(equations: LoopEquations, q: np.ndarray, units: np.ndarray, kept: Sequence[int]) -> np.ndarray:
-    """(..., nv, nv): the projection on changes, in these units, that leave the numbers of q in the places ``kept``."""
+def _leaving(equations: LoopEquations, q: np.ndarray, free: np.ndarray, kept: Sequence[int]) -> np.ndarray:
+    """(..., nv, nv): the projection on free changes that leave the numbers of q in the places ``kept``."""
     every = np.eye(equations.mech.nv)
     rates = tree.coordinate_rates(equations.mech, q[..., None, :], every)[..., list(kept)]
-    rows = np.swapaxes(rates, -1, -2) * equations.sizes.columns * units
+    rows = np.swapaxes(rates, -1, -2) * equations.sizes.columns * free
     return every - np.linalg.pinv(rows) @ rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,24 +68,23 @@ def mechanism_holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
 
 def for_each_mask(
     function: Callable[..., NDArray[Any]], mech: Mechanism, active: Float64Array, *arrays: np.ndarray
-) -> list[tuple[NDArray[np.bool_], NDArray[Any]]]:
-    """``function(mechanism, *arrays)`` of the mechanisms of the loops that hold, each for the states (...) of arrays
-    (..., n) that these are."""
+) -> NDArray[Any]:
+    """(..., *core): ``function(mechanism, *arrays)`` of the mechanisms of the loops that hold, each for the states of
+    arrays (..., n) that these are; the core shape is the largest of all, filled up with zeros."""
     batch = np.broadcast_shapes(active.shape[:-1], *(x.shape[:-1] for x in arrays))
     held = np.broadcast_to(active > 0.0, (*batch, active.shape[-1]))
     given = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
-    found = []
-    for mask in np.unique(held.reshape(-1, held.shape[-1]), axis=0):
-        states = np.asarray((held == mask).all(axis=-1))
-        found.append((states, function(mechanism_holding(mech, mask), *(x[states] for x in given))))
-    return found
-
-
-def batch_of(arrays: Sequence[Float64Array], active: Float64Array | None, wrenches: Any) -> tuple[int, ...]:
-    """The batch of all arrays (..., n), a mask (..., len(mech.loops)) and wrenches (..., n_links, 6)."""
-    shapes = [x.shape[:-1] for x in arrays]
-    if active is not None:
-        shapes.append(active.shape[:-1])
-    if wrenches is not None:
-        shapes.append(np.shape(wrenches)[:-2])
-    return np.broadcast_shapes(*shapes)
+    masks = np.unique(held.reshape(-1, held.shape[-1]), axis=0) if held.size else np.ones((1, held.shape[-1]), bool)
+    each = [np.asarray((held == mask).all(axis=-1)) for mask in masks]
+    results = [
+        np.asarray(function(mechanism_holding(mech, mask), *(x[states] for x in given)))
+        for mask, states in zip(masks, each, strict=True)
+    ]
+    core = np.max([result.shape[1:] for result in results], axis=0).astype(int)
+    filled = np.zeros((*batch, *core), dtype=results[0].dtype)
+    for states, result in zip(each, results, strict=True):
+        padded = np.pad(
+            result, [(0, 0), *((0, most - size) for most, size in zip(core, result.shape[1:], strict=True))]
+        )
+        filled[states] = padded if batch else padded[0]
+    return filled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,23 @@ from ..dynamics import trees as tree
 from ..dynamics.force_elements import NONE, applied
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion
 from ..mechanism import Loop, Mechanism, one_of
-from .accelerations import Terms, accelerations, bias_under, motion_under, moving_terms, null_space_accelerations
-from .decomposition import decompose, times, transposed_times
+from .accelerations import (
+    Method,
+    Terms,
+    accelerations,
+    bias_under,
+    by_least_norm,
+    motion_under,
+    moving_terms,
+    null_space_accelerations,
+)
+from .decomposition import Decomposition, decompose, times, transposed_times
 from .equations import decomposed_jacobian, position_error, warn_if_open, warn_if_opening
 from .infinitesimal import refuse_infinitesimal_motions
 from .masks import loop_mask
 from .redundancy import redundancy
 from .sizes import sizes
-from .solver import solve
+from .solver import Inputs, solve
 from .tolerances import LOOPS
 
 Options = dict[str, Any]
@@ -39,14 +49,12 @@ def constraint_forces(
 ) -> Float64Array:
     """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
     are not.  Options are those of ``forward_dynamics``."""
-    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+    inputs, how = _given(mech, q, v, tau, active, options)
 
     def reference(*state: Any) -> Float64Array:
-        return _reaction(mech, options, *state)[0]
+        return _reaction(mech, how, *state)[0]
 
-    if options:
-        return reference(*arrays, mask, wrenches)
-    return solve(mech, "closed_constraint_forces", arrays, reference, mask, wrenches)
+    return _solved(mech, "closed_constraint_forces", inputs, how, reference)
 
 
 def multipliers(
@@ -63,14 +71,12 @@ def multipliers(
 
     The least norm is that of moments, forces counting by their moments at the longest offset that the mechanism has:
     it depends on no unit."""
-    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+    inputs, how = _given(mech, q, v, tau, active, options)
 
     def reference(*state: Any) -> Float64Array:
-        return _multipliers(mech, options, *state)
+        return _multipliers(mech, how, *state)
 
-    if options:
-        return reference(*arrays, mask, wrenches)
-    return solve(mech, "closed_multipliers", arrays, reference, mask, wrenches)
+    return _solved(mech, "closed_multipliers", inputs, how, reference)
 
 
 def loop_reactions(
@@ -95,18 +101,14 @@ def loop_reactions(
     hindrance where forces are in balance, as those of ``static_forces`` are.  Options are those of
     ``forward_dynamics``.
     """
-    arrays, mask, wrenches, options = _given(mech, q, v, tau, active, options)
+    one_of("frame", frame, ("loop", "world_aligned"))
+    inputs, how = _given(mech, q, v, tau, active, options)
 
     def reference(*state: Any) -> Float64Array:
-        return wrenches_of_loops(mech, state[0], _multipliers(mech, options, *state))
+        return wrenches_of_loops(mech, state[0], _multipliers(mech, how, *state))
 
-    one_of("frame", frame, ("loop", "world_aligned"))
-    found = (
-        reference(*arrays, mask, wrenches)
-        if options
-        else solve(mech, "closed_loop_reactions", arrays, reference, mask, wrenches)
-    )
-    return found if frame == "loop" else _along_the_world(mech, arrays[0], found)
+    reactions = _solved(mech, "closed_loop_reactions", inputs, how, reference)
+    return reactions if frame == "loop" else _along_the_world(mech, inputs.arrays[0], reactions)
 
 
 def _along_the_world(mech: Mechanism, q: Float64Array, wrenches: Float64Array) -> Float64Array:
@@ -128,25 +130,17 @@ def joint_wrenches(
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
 ) -> Float64Array:
-    """(n_links, 6): [moment; force] that each moving joint of the tree transmits onto its link while joint forces
-    ``tau`` and external ``wrenches`` act and ``active`` loops are kept closed: at the link's origin, in link axes, as
-    ``linkwise.joint_wrenches`` has them.  The joints that close loops have ``loop_reactions``.
-
-    Along the degrees of freedom of a joint it is the joint force, with that of couplings, but for the rotor's part.
-    Couplings act along these alone: forces of teeth, which mesh at places they do not know, are not among the wrenches
-    (docs/constraint_forces.md, "Gears and bearings", adds them).
-    Where constraints are redundant the wrenches are not determined by rigid-body mechanics; these belong to the
-    multipliers of least norm.
-    """
-    arrays, mask, wrenches, _ = _given(mech, q, v, tau, active, {"wrenches": wrenches})
+    """``linkwise.joint_wrenches`` under constraints, of joint forces ``tau``."""
+    inputs, how = _given(mech, q, v, tau, active, {"wrenches": wrenches})
 
     def reference(q: np.ndarray, v: np.ndarray, tau: np.ndarray, mask: Any, wrenches: Any) -> Float64Array:
+        here = Inputs((q, v, tau), mask, wrenches)
         if not mech.loops:
-            return tree.joint_wrenches(mech, q, v, accelerations(mech, q, v, tau, wrenches=wrenches), wrenches)
-        a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True)[1]
-        return wrenches_of_joints(mech, q, v, a, _multipliers(mech, {}, q, v, tau, mask, wrenches), wrenches)
+            return tree.joint_wrenches(mech, q, v, accelerations(mech, here), wrenches)
+        a = motion_under(mech, here, undetermined=True)[1]
+        return wrenches_of_joints(mech, q, v, a, _multipliers(mech, how, q, v, tau, mask, wrenches), wrenches)
 
-    return solve(mech, "closed_joint_wrenches", arrays, reference, mask, wrenches)
+    return solve(mech, "closed_joint_wrenches", inputs, reference)
 
 
 # -- impacts ------------------------------------------------------------------------------------------
@@ -158,31 +152,31 @@ def impact(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | N
 
     Loops that are not active let go: those that held before must be named again to hold during the impact.
     """
-    arrays, mask = _given_velocities(mech, q, v, active)
+    inputs = _given_velocities(mech, q, v, active)
 
     def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
         return v + _impact(mech, q, v, mask)[0]
 
-    return solve(mech, "closed_impact", arrays, reference, mask)
+    return solve(mech, "closed_impact", inputs, reference)
 
 
 def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
     """(number of loops, 6): [angular; linear] impulse of side A on side B of each loop joint during an ``impact``, at
     the origin and in the axes of ``pose_b``, as for ``loop_reactions``; zero for loops that are not active."""
-    arrays, mask = _given_velocities(mech, q, v, active)
+    inputs = _given_velocities(mech, q, v, active)
 
     def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
         jump, at = _impact(mech, q, v, mask)
         return wrenches_of_loops(mech, q, -_balancing(mech, at.jacobian, times(at.mass, jump)))
 
-    return solve(mech, "closed_impact_impulses", arrays, reference, mask)
+    return solve(mech, "closed_impact_impulses", inputs, reference)
 
 
 def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | None) -> tuple[np.ndarray, Terms]:
     """The jump of velocities, and the terms it follows from."""
     at, rank = moving_terms(mech, q, v, active=mask)
     still = np.zeros(np.broadcast_shapes(at.bias_force.shape, v.shape))
-    return null_space_accelerations(mech, at, still, times(at.jacobian, v), rank=rank), at
+    return null_space_accelerations(mech, at, still, by_least_norm(mech, at, times(at.jacobian, v), rank)), at
 
 
 for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
@@ -192,11 +186,9 @@ for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches
 # -- shared -------------------------------------------------------------------------------------------
 
 
-def _given(
-    mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Options
-) -> tuple[tuple[Float64Array, Float64Array, Float64Array], Float64Array | None, Any, Options]:
-    """State, with the forces of elements among the joint forces, mask, wrenches and all other options that say
-    something; a warning where loops that hold are open."""
+def _given(mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Options) -> tuple[Inputs, Method]:
+    """State, with the forces of elements among the joint forces, mask and wrenches, and how to solve; a warning where
+    loops that hold are open."""
     for name in options:
         one_of("option", name, OPTIONS)
     elements = applied(mech, options.get("forces", NONE), options.get("ctrl"), options.get("activation"))
@@ -208,36 +200,37 @@ def _given(
     if options.get("baumgarte") is None:
         warn_if_open(mech, position_error(mech, q), mask)
         warn_if_opening(mech, q, v, mask)
-    if options.get("method") == "elimination":
-        options = {**options, "method": None}
-    others = {name: value for name, value in options.items() if name not in APPLIED and value is not None}
-    return (q, v, tau), mask, wrenches, others
+    settings = {name: value for name, value in options.items() if name not in (*APPLIED, "method")}
+    return Inputs((q, v, tau), mask, wrenches), Method(options.get("method") or "elimination", **settings)
 
 
-def _given_velocities(mech: Mechanism, q: Any, v: Any, active: Any) -> tuple[list[Float64Array], Float64Array | None]:
+def _solved(
+    mech: Mechanism, name: str, inputs: Inputs, how: Method, reference: Callable[..., Float64Array]
+) -> Float64Array:
+    """By the kernel ``name``, or by NumPy's linear algebra alone where ``how`` asks for that."""
+    if how.is_plain and how.rank is None:
+        return solve(mech, name, inputs, reference)
+    return reference(*inputs.arrays, inputs.active, inputs.wrenches)
+
+
+def _given_velocities(mech: Mechanism, q: Any, v: Any, active: Any) -> Inputs:
     q, v = checked_arrays(mech, q=q, v=v)
     mask = loop_mask(mech, active, q=q, v=v)
     warn_if_open(mech, position_error(mech, q), mask)
-    return [q, v], mask
+    return Inputs((q, v), mask)
 
 
 def _reaction(
-    mech: Mechanism,
-    options: Options,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray,
-    mask: Float64Array | None,
-    wrenches: Any,
+    mech: Mechanism, how: Method, q: np.ndarray, v: np.ndarray, tau: np.ndarray, mask: Any, wrenches: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """M a + h - tau, and G, by NumPy's linear algebra."""
-    at, a = motion_under(mech, q, v, tau, wrenches=wrenches, active=mask, undetermined=True, **options)
+    at, a = motion_under(mech, Inputs((q, v, tau), mask, wrenches), how, undetermined=True)
     return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, at.jacobian
 
 
-def _multipliers(mech: Mechanism, options: Options, *state: Any) -> Float64Array:
-    forces, jacobian = _reaction(mech, options, *state)
-    return -_balancing(mech, jacobian, forces, options.get("tolerance"), options.get("rank"))
+def _multipliers(mech: Mechanism, how: Method, *state: Any) -> Float64Array:
+    forces, jacobian = _reaction(mech, how, *state)
+    return -_balancing(mech, jacobian, forces, how.tolerance, how.rank)
 
 
 def _balancing(
@@ -252,13 +245,13 @@ def _balancing(
         if np.any(along > LOOPS.acceleration * np.abs(columns * forces).max(axis=-1)):
             refuse_infinitesimal_motions(mech, "the reactions to these forces")
     rank = decomposed_jacobian(mech, jacobian, tolerance, rank).rank
-    return _least_multipliers(mech, jacobian, rank, forces)
+    return in_units_of_moments(mech, jacobian, rank).solve_transposed(forces)
 
 
-def _least_multipliers(mech: Mechanism, jacobian: np.ndarray, rank: Any, forces: np.ndarray) -> Float64Array:
-    """(..., m): lambda with G* lambda = forces, the least in units of moments, lengths those of the mechanism."""
+def in_units_of_moments(mech: Mechanism, jacobian: np.ndarray, rank: Any) -> Decomposition:
+    """The decomposition of G whose least multipliers are the least moments, with the length of the mechanism."""
     scale = sizes(mech)
-    return decompose(jacobian, 0.0, rank, scale.multipliers, scale.columns).solve_transposed(forces)
+    return decompose(jacobian, 0.0, rank, scale.multipliers, scale.columns)
 
 
 def wrenches_of_joints(

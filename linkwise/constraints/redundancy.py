@@ -27,7 +27,7 @@ from ..mechanism.clusters import Cluster, clusters
 from ..mechanism.family import differs_in_poses
 from ..mechanism.parts import Constraint
 from .decomposition import decompose, pivoted_qr, times
-from .loop_closure import LoopEquations, RoundedBlock, closed_by
+from .loop_closure import Goal, LoopEquations, RoundedBlock, closed_by
 from .second_order import blocked_motions
 from .sizes import random_configurations, sizes
 from .tolerances import LOOPS
@@ -333,8 +333,9 @@ def _assembled_one_by_one(equations: LoopEquations, undecided: Mapping[int, Clus
 def _search(
     equations: LoopEquations, parts: Mapping[int, Cluster], q: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, tuple[int, ...]]:
-    """(nq,) and clusters: one attempt.  Clusters share no constraint and no coordinate, so that each call of a kernel
-    serves them all: the work is that of the cluster with the most loops, not that of all loops."""
+    """(nq,) and clusters: one attempt.  Loops that close back to back do not count: the axes of their joints are
+    antiparallel, which is another linkage, with freedoms of its own.  Clusters share no constraint and no coordinate,
+    so that each call of a kernel serves them all: the work is that of the cluster with the most loops."""
     mech, structural = equations.mech, equations.sizes.structural
     left = {i: cluster for i, cluster in parts.items() if cluster.loops}
     closed = {i: np.zeros(0, dtype=int) for i in left}
@@ -359,8 +360,9 @@ def _search(
         guesses, _ = _closed_alone(equations, guesses, alone)  # the others stay where they are, if they can
         together = {i: (closed[i], np.flatnonzero(known[i])) for i in added if len(closed[i])}
         guesses, smallest = _closed_alone(equations, guesses, together)
+        aligned = equations.alignments(guesses) > 0.0
         for i in added:
-            best = smallest.get(i, np.zeros(FEW))
+            best = smallest.get(i, np.zeros(FEW)) * aligned[:, left[i].loops[: k + 1]].all(axis=-1)
             order = np.argsort(-best)
             good = order[: int(np.sum(best > _clear(len(left[i].loops)) ** 2))]
             if len(good):
@@ -502,13 +504,13 @@ def _block(cluster: Cluster, rank: int, closure: float = np.inf) -> RoundedBlock
 def _assembled_roughly(equations: LoopEquations, start: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """(nq,): a configuration with loops closed as well as can be, from the start or else from random guesses."""
     mech = equations.mech
-    if np.linalg.norm(equations.error(start)) <= equations.exact:
+    if np.linalg.norm(equations.error(start)) <= equations.exact and equations.are_aligned(start).all():
         return start
-    everything, columns, parts = np.ones(mech.nv, dtype=bool), equations.sizes.columns, equations.parts
-    q, is_open = np.array(start, dtype=float), np.ones(parts.count, dtype=bool)
+    q, parts = np.array(start, dtype=float), equations.parts
+    is_open = np.ones(parts.count, dtype=bool)
     for guesses in (start[None], random_configurations(mech, rng, GUESSES), _arcs(mech, start, rng)):
         guesses = np.where(parts.at_places(is_open), guesses, q)
-        there = closed_by(equations, guesses, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 200, columns)
+        there = closed_by(equations, guesses, Goal(200))
         errors = np.where(equations.are_aligned(there), parts.norms(equations.error(there)), np.inf)
         best = np.argmin(errors, axis=0)
         is_assembled = is_open & (errors.min(axis=0) <= LOOPS.rough)
@@ -534,13 +536,13 @@ def _configurations_around(
     parts (k, parts) they are, the others being where they are in q."""
     mech, columns, parts = equations.mech, equations.sizes.columns, equations.parts
     changes = np.array(TRIALS)[:, None] * rng.normal(size=(len(TRIALS), mech.nv)) * columns
-    guesses, everything = tree.integrate(mech, q, changes, 1.0), np.ones(mech.nv, dtype=bool)
+    guesses = tree.integrate(mech, q, changes, 1.0)
     # Where loops do not close exactly, as near as they come in the first steps: later ones make use of rounding.
     rough, exact = 0.01 * LOOPS.rough, equations.exact
-    roughly = closed_by(equations, guesses, everything, rough, rough, 50, columns)
-    exactly = closed_by(equations, roughly, everything, LOOPS.aim * exact, exact, 50, columns)
+    roughly = closed_by(equations, guesses, Goal(50, rough, rough))
+    exactly = closed_by(equations, roughly, Goal(50, exact))
     there = np.where(parts.at_places(parts.norms(equations.error(exactly)) <= exact), exactly, roughly)
-    is_near = parts.norms(equations.error(there)) <= LOOPS.rough
+    is_near = (parts.norms(equations.error(there)) <= LOOPS.rough) & equations.are_aligned(there)
     there, some = np.where(parts.at_places(is_near), there, q), is_near.any(axis=-1)
     return np.concatenate([q[None], there[some]]), np.concatenate(
         [np.ones((1, parts.count), dtype=bool), is_near[some]]
@@ -586,10 +588,9 @@ def _has_gap(values: np.ndarray, rank: int) -> np.ndarray:
 def _followed(equations: LoopEquations, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """(strides, k, nq): where motions lead from q (k, nq) along which the constraints hold that count."""
     mech, columns = equations.mech, equations.sizes.columns
-    everything = np.ones(mech.nv, dtype=bool)
     direction, reached = rng.normal(size=(len(q), mech.nv)), []
     for stride in range(STRIDES + 1):
-        q = closed_by(equations, q, everything, LOOPS.aim * LOOPS.closed, LOOPS.closed, 15, columns)
+        q = closed_by(equations, q, Goal(15))
         reached.append(q)
         if stride < STRIDES:
             jacobian = equations.at(q)[1]

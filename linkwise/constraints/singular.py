@@ -87,5 +87,4 @@ def are_singular(mech: Mechanism, q: np.ndarray) -> np.ndarray:
 
 def _dimensionless(mech: Mechanism, q: np.ndarray) -> Float64Array:
     """(..., m, nv): G at q without what rounding of the data adds, lengths in units of the loops' sizes."""
-    scale = sizes(mech)
-    return scale.rows[:, None] * counted_jacobian(mech, q) * scale.columns
+    return sizes(mech).dimensionless(counted_jacobian(mech, q))

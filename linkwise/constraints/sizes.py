@@ -50,6 +50,10 @@ class Sizes(NamedTuple):
     noise: float
     rate: float
 
+    def dimensionless(self, jacobian: np.ndarray) -> np.ndarray:
+        """(..., m, nv): the constraint Jacobian of dimensionless constraints and velocities."""
+        return self.rows[:, None] * jacobian * self.columns
+
     @property
     def has_lengths(self) -> bool:
         """Whether some coordinates are lengths."""

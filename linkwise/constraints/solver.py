@@ -7,16 +7,16 @@
 3. One singular value decomposition (``decomposition``) for all that is left: large clusters in singular positions,
    loops that are open by mistake, constraints that are redundant but for the rounding of the data.
 
-Kernels say of every state whether they answer for it.  Their last results are numbers above ``RELIABLE`` where they do:
-of the state as it is ("reliability"), and of one that must also be consistent with the constraints ("consistency").
-Kernels without such numbers, which users compile too, give what is not a number.  What is singular, open or redundant
-is decided about dimensionless constraints (``sizes``, ``tolerances``).
+Kernels report a status of every state, which ``answers`` reads: the last results of those that have the port
+"status" and of derivatives are "reliability", of the state as it is, and "consistency", of one that must also be
+consistent with the constraints.  Results of other kernels are not numbers where these do not answer.  What is singular,
+open or redundant is decided about dimensionless constraints (``sizes``, ``tolerances``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,10 +28,11 @@ from ..mechanics.links.loop_elimination import RELIABLE
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.clusters import clusters
 from .infinitesimal import has_infinitesimal_motions
-from .masks import batch_of
 from .redundancy import redundancy
 
-MOTION = "closed_motion"
+ACCELERATIONS = "closed_forward_dynamics"
+MOTION = (ACCELERATIONS, ("ports", ("status",)))  # the request of ``forward_dynamics`` for all constraints
+WELL_CONDITIONED = 0.01  # square of the least pivot relative to the largest: beyond, elimination loses few digits
 #: Kernels that sweep over links and multipliers where that costs less.
 SWEPT = ("closed_multipliers", "closed_constraint_forces", "closed_loop_reactions", "closed_joint_wrenches")
 ALL_DERIVATIVES = "closed_motion_derivatives"  # of independent constraints
@@ -42,6 +43,7 @@ DERIVATIVES = {
     "closed_rate_jacobian": LARGE,
     ALL_DERIVATIVES: 300,
 }
+UNDER_MASKS = ("closed_forward_dynamics_derivatives", ALL_DERIVATIVES)
 MOST_COORDINATES = 40  # of a cluster: larger ones would take long to compile, as kernels have no loops
 
 Reference = Callable[..., Any]
@@ -64,58 +66,96 @@ class RefusedStates(MechanismError):
         return RefusedStates(self.before, states, self.after)
 
 
+class Inputs(NamedTuple):
+    """What a kernel under constraints takes.
+
+    arrays     (..., n): a state, and what acts on joints
+    active     (..., len(mech.loops)): 1 of constraints that hold, else 0; None for all
+    wrenches   (..., n_links, 6), or None
+    """
+
+    arrays: Sequence[Float64Array]
+    active: Float64Array | None = None
+    wrenches: Any = None
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The batch shape that all broadcast to."""
+        shapes = [x.shape[:-1] for x in self.arrays]
+        shapes += [] if self.active is None else [self.active.shape[:-1]]
+        shapes += [] if self.wrenches is None else [np.shape(self.wrenches)[:-2]]
+        return np.broadcast_shapes(*shapes)
+
+    @property
+    def ports(self) -> tuple[tuple[str, ...], list[Any]]:
+        """The names of the optional inputs that are given, and these."""
+        if self.wrenches is None:
+            return ((), []) if self.active is None else (("active",), [self.active])
+        wrenches = np.asarray(self.wrenches, dtype=float)
+        if self.active is None:
+            return ("wrenches",), [wrenches]
+        return ("active", "wrenches"), [self.active, wrenches]
+
+    def of(self, states: np.ndarray) -> Inputs:
+        """The inputs of the chosen ``states`` (batch,) of a batch."""
+
+        def chosen(x: Any, axes: int) -> Any:
+            return None if x is None else np.broadcast_to(x, (*states.shape, *np.shape(x)[-axes:]))[states]
+
+        return Inputs([chosen(x, 1) for x in self.arrays], chosen(self.active, 1), chosen(self.wrenches, 2))
+
+
+def answers(status: Any, least: float = 0.0) -> Any:
+    """(...): whether a kernel answers for a state, by the status that it reports: a boolean, or an array of them.  With
+    ``least``, the status must exceed what suffices by this much."""
+    return status > RELIABLE + least
+
+
 def solve(
     mech: Mechanism,
     name: str,
-    arrays: Sequence[Float64Array],
+    inputs: Inputs,
     reference: Reference,
-    active: Float64Array | None = None,
-    wrenches: Any = None,
     options: tuple[tuple[str, Any], ...] = (),
-    statuses: int = 0,
-    consistent: bool = False,
+    judged_by: str = "",
 ) -> Any:
-    """What the kernel ``name`` gives, compiled with the options, without its statuses: an array, or a tuple of several.
+    """What the kernel ``name`` gives, compiled with the options, without its status: an array, or a tuple of several.
     States that it does not answer for, and mechanisms that it does not serve, are left to ``reference(*arrays, active,
     wrenches)``, which gives the same.
 
-    statuses     how many of the last results are statuses
-    consistent   whether states must be consistent with the constraints
+    judged_by   "reliability" or "consistency", the status that decides; by default a result that is not a number does
     """
-    if not serves(mech, name, active is None):
-        return reference(*arrays, active, wrenches)
-    given = list(arrays) if active is None else [*arrays, active]
-    if wrenches is not None:
-        given.append(np.asarray(wrenches, dtype=float))
-    ports = tuple(port for port, x in (("active", active), ("wrenches", wrenches)) if x is not None)
+    if not serves(mech, name, inputs.active is None):
+        return reference(*inputs.arrays, inputs.active, inputs.wrenches)
+    ports, given = inputs.ports
+    ports = (*ports, "status") if judged_by and name == ACCELERATIONS else ports
     request = (name, ("ports", ports), *options) if ports or options else name
-    if statuses:
-        results = [np.asarray(one) for one in float64_function(mech, request)(*given)]
-        found, status = results[:-statuses], results[-1 if consistent else -statuses]
+    with np.errstate(invalid="ignore"):  # what is in doubt is no number
+        result = float64_function(mech, request)(*inputs.arrays, *given)
+    everything = results = [np.asarray(x) for x in several(result)]
+    if judged_by:
+        *results, reliability, consistency = everything
+        status = reliability if judged_by == "reliability" else consistency
+    elif not any(np.isnan(x).any() for x in results):
+        return result
     else:
-        with np.errstate(invalid="ignore"):  # what is in doubt is no number
-            result = float64_function(mech, request)(*given)
-        found = [np.asarray(one) for one in (result if isinstance(result, tuple) else (result,))]
-        if not any(np.isnan(one).any() for one in found):
-            return result
-        axes = len(batch_of(arrays, active, wrenches))
-        unknown = [np.isnan(one).any(axis=tuple(range(axes, one.ndim))) for one in found]
+        axes = len(inputs.batch)
+        unknown = [np.isnan(x).any(axis=tuple(range(axes, x.ndim))) for x in results]
         status = np.where(np.any(unknown, axis=0), 0.0, 2.0 * RELIABLE)
-    poor = ~(status > RELIABLE)
-    if poor.any() and name == MOTION and has_small_clusters(mech):
+    poor = ~answers(status)
+    if poor.any() and name == ACCELERATIONS and judged_by and has_small_clusters(mech):
         small = poor & (status >= 0.0)  # pivots are small; the others are open
         if small.any():
             by_rank = float64_function(mech, (name, ("ports", ports), ("singular", True)))
-            exact = (lambda *x: by_rank(*x[:-1])) if wrenches is None else by_rank
-            completed(results, small, exact, *arrays, wrenches=wrenches)
-            poor = ~(status > RELIABLE)
+            complete(everything, small, lambda *x: by_rank(*(y for y in x if y is not None)), inputs)
+            poor = ~answers(status)
     if poor.any():
-        completed(found, poor, lambda *x: several(reference(*x)), *arrays, active, wrenches=wrenches)
-        if not statuses:  # of a state that is not known
-            numbers = [np.broadcast_to(np.isfinite(x).all(axis=-1), poor.shape) for x in arrays]
-            for one in found:
-                one[~np.all(numbers, axis=0)] = np.nan
-    shown = tuple(one if one.ndim else one[()] for one in found)
+        complete(results, poor, lambda *x: several(reference(*x)), inputs)
+        if not judged_by:  # of a state that is not known
+            numbers = [np.broadcast_to(np.isfinite(x).all(axis=-1), poor.shape) for x in inputs.arrays]
+            for x in results:
+                x[~np.all(numbers, axis=0)] = np.nan
+    shown = tuple(x if x.ndim else x[()] for x in results)
     return shown if len(shown) > 1 else shown[0]
 
 
@@ -133,29 +173,25 @@ def answer(mech: Mechanism, request: Any, *given: Any) -> tuple[Float64Array, ..
         if not any(x is None or isinstance(x, Mapping) for x in given):
             raise
         return None
-    fine = status > RELIABLE if not getattr(status, "ndim", 0) else status.min(initial=np.inf) > RELIABLE
+    fine = answers(status if not getattr(status, "ndim", 0) else status.min(initial=np.inf))
     return tuple(results) if fine else None
 
 
-def completed(
+def complete(
     results: Sequence[Float64Array],
     poor: np.ndarray,
     reference: Callable[..., Sequence[Float64Array]],
-    *arrays: Any,
-    wrenches: Any = None,
+    inputs: Inputs,
 ) -> None:
-    """Put what ``reference(*arrays, wrenches)`` gives for the ``poor`` states, (batch,), into the results of a kernel.
-    Arrays (..., n) and wrenches (..., n_links, 6) are those of all states; None stays None."""
-
-    def chosen(x: Any, axes: int) -> Float64Array | None:
-        return None if x is None else np.broadcast_to(x, (*poor.shape, *np.shape(x)[-axes:]))[poor]
-
+    """Put what ``reference(*arrays, active, wrenches)`` gives for the ``poor`` states, (batch,), into the results of a
+    kernel.  The inputs are those of all states."""
+    there = inputs.of(poor)
     try:
-        answers = reference(*(chosen(x, 1) for x in arrays), chosen(wrenches, 2))
+        several_results = reference(*there.arrays, there.active, there.wrenches)
     except RefusedStates as error:
         raise error.among(poor) from None
-    for result, own in zip(results, answers, strict=True):
-        result[poor] = own
+    for result, values in zip(results, several_results, strict=True):
+        result[poor] = values
 
 
 # -- which mechanisms kernels serve -----------------------------------------------------------------------------------
@@ -172,12 +208,12 @@ def serves(mech: Mechanism, name: str, all_hold: bool = True) -> bool:
 def _serves(mech: Mechanism, name: str, all_hold: bool) -> bool:
     if mech.loops and has_infinitesimal_motions(mech):
         return False
-    if name == MOTION:
+    if name == ACCELERATIONS and all_hold:
         return not lacks_inertia(mech)
     if not mech.loops or redundancy(mech).blocks:
         return False
     if name in DERIVATIVES and not all_hold:  # where they are independent, which the kernel sees
-        return not mech.constraints.is_nonholonomic and mech.nv**2 <= DERIVATIVES[name]
+        return name in UNDER_MASKS and not mech.constraints.is_nonholonomic and mech.nv**2 <= DERIVATIVES[name]
     if name in DERIVATIVES:
         independent = name != ALL_DERIVATIVES or fronts(mech).pivots == mech.n_constraints
         return independent and 0 < compiled_dofs(mech) * mech.nv <= DERIVATIVES[name]

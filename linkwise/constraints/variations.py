@@ -14,18 +14,17 @@ are along the null space of the other constraints, changes of v along that of al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.kernel import Kernel
-from ..compiler.pipeline import compile
 from ..compiler.store import float64_function
 from ..dynamics.by_joint import state_by_joint
-from ..dynamics.derivatives import inverse_dynamics_derivatives, jacobian_of
+from ..dynamics.derivatives import Derivative, inverse_dynamics_derivatives
+from ..dynamics.force_elements import applied
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array, state_arrays
 from ..dynamics.trees import inverse_dynamics
@@ -33,12 +32,13 @@ from ..mechanism import Mechanism, MechanismError
 from ..mechanism.quaternions import NOT_UNIT, with_unit_quaternions
 from .accelerations import Terms, require_inertia_of_motions, terms
 from .decomposition import Decomposition, times, transposed_times
-from .equations import decomposed_jacobian, opening_rates
+from .equations import decomposed_jacobian, loop_of, opening_rates
 from .masks import loop_mask, row_mask
 from .redundancy import redundancy
 from .sizes import sizes
 from .tolerances import LOOPS
 
+CONSTRAINT_MOTION_BY_Q = Derivative("constraint_motion", "q", mode="forward")
 SINGULAR = 1e-6  # relative: constraints that become independent faster than this, per unit of motion, are not redundant
 
 
@@ -143,19 +143,19 @@ def state_of(
     v: ByJoint | None,
     tau: ByJoint | None,
     wrenches: ArrayLike | None,
-    passive: Passive | None,
-    name: str = "q",
-    furthest: float | None = NOT_UNIT,
     elements: Any = None,
     active: Any = None,
+    name: str = "q",
+    furthest: float | None = NOT_UNIT,
 ) -> State:
     """The arguments as arrays of one batch shape, checked; what is None is as ``states.otherwise`` says.  Quaternions
     of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
-    not looked at, as those in stages of an integrator.  ``elements`` are those of ``passive`` and others, as
-    ``force_elements.Applied``; ``active`` (..., number of loops) says which loops hold."""
+    not looked at, as those in stages of an integrator.  ``elements`` are force elements, as
+    ``force_elements.Applied`` or a ``Passive``; ``active`` (..., number of loops) says which loops hold."""
     state = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
     arrays = state_arrays(mech, state if wrenches is None else {**state, "wrenches": wrenches}, optional=True)
     mask = loop_mask(mech, active, q=arrays["q"])
+    elements = applied(mech, elements, None, None) if isinstance(elements, Passive) else elements
     others = [] if elements is None else [elements.batch]
     others += [] if mask is None else [mask.shape[:-1]]
     batch = np.broadcast_shapes(arrays["q"].shape[:-1], *others)
@@ -164,11 +164,8 @@ def state_of(
             name: np.broadcast_to(x, (*batch, *x.shape[x.ndim - (2 if name == "wrenches" else 1) :]))
             for name, x in arrays.items()
         }
-    if passive is not None and not isinstance(passive, Passive):
-        raise TypeError(f"passive must be a linkwise.forces.Passive, got {type(passive).__name__}")
     if furthest is not None:
         arrays["q"] = with_unit_quaternions(mech, name, arrays["q"], furthest)
-    elements = passive.on(mech) if passive is not None else elements
     mask = None if mask is None else np.broadcast_to(mask, (*batch, mask.shape[-1]))
     return State(mech, arrays["q"], arrays["v"], arrays["tau"], arrays.get("wrenches"), elements, mask)
 
@@ -293,7 +290,7 @@ def constraint_derivatives(
     untold = _untold(at, svd, n - null.shape[-1] if check else m)
     along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
     q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
-    derivatives = float64_function(at.mech, constraint_motion_by_q)(q, v, a, along)
+    derivatives = float64_function(at.mech, CONSTRAINT_MOTION_BY_Q)(q, v, a, along)
     _refuse_singular(at.mech, svd.s[..., 0], null, derivatives[..., 1:, :n, :])
     first = derivatives[..., 0, :, :]
     return first[..., :n, :], of_active(at, first[..., n : n + m, :]), of_active(at, first[..., n + m :, :])
@@ -304,21 +301,12 @@ def of_active(at: State, rows: np.ndarray) -> np.ndarray:
     return rows if at.active is None else rows * row_mask(at.mech, at.active)[..., None]
 
 
-def constraint_motion_by_q(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    """The derivative of ``constraint_motion`` along q."""
-    return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "q", mode="forward")
-
-
 def bias_by_v(at: State, here: Motion) -> np.ndarray:
     """(m, nv): of G a + dG/dt v by v, for any constraints."""
     n, m = at.mech.nv, at.mech.n_constraints
-    slopes = float64_function(at.mech, _constraint_motion_by_v)(at.q, at.v, here.acceleration, here.multipliers)
+    by_v = Derivative("constraint_motion", "v", mode="forward")
+    slopes = float64_function(at.mech, by_v)(at.q, at.v, here.acceleration, here.multipliers)
     return of_active(at, slopes[..., n : n + m, :])
-
-
-def _constraint_motion_by_v(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    """The derivative of ``constraint_motion`` by v."""
-    return jacobian_of(compile("constraint_motion", mech, dtype, parameters=parameters), "v", mode="forward")
 
 
 def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
@@ -327,7 +315,7 @@ def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
     if not at.mech.loops:
         return np.zeros((*at.batch, n, n))
     still = np.zeros(n)
-    return float64_function(at.mech, constraint_motion_by_q)(at.q, still, still, multipliers)[..., :n, :]
+    return float64_function(at.mech, CONSTRAINT_MOTION_BY_Q)(at.q, still, still, multipliers)[..., :n, :]
 
 
 def step_rate_jacobian(at: State) -> np.ndarray:
@@ -347,26 +335,21 @@ def refuse_open(at: State, equations: Terms) -> None:
     rows = sizes(mech).rows
     opening = np.abs(rows * equations.error).reshape(-1, mech.n_constraints)
     if opening.max(initial=0.0) > LOOPS.open_in_derivatives:
-        gap = (opening / rows).max()
+        gap, loop = (opening / rows).max(), loop_of(mech, int(np.argmax(opening.max(axis=0))))
         raise MechanismError(
-            f"loop {_loop(mech, opening)!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
+            f"loop {loop!r} of mechanism {mech.name!r} is open by {gap:.3g}: close it with "
             "linkwise.constraints.assemble or project before linearizing"
         )
     velocity, bound = opening_rates(mech, equations.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
     velocity = of_active(at, velocity[..., None])[..., 0]
     if np.any(velocity > bound):
         velocity = velocity.reshape(-1, mech.n_constraints)
+        loop = loop_of(mech, int(np.argmax(velocity.max(axis=0))))
         raise MechanismError(
-            f"the velocities violate the constraints of loop {_loop(mech, velocity)!r} of mechanism {mech.name!r}, by "
+            f"the velocities violate the constraints of loop {loop!r} of mechanism {mech.name!r}, by "
             f"{(velocity / rows).max():.3g} per second: make them consistent with "
             "linkwise.constraints.project(mech, q, v)"
         )
-
-
-def _loop(mech: Mechanism, violations: np.ndarray) -> str:
-    """The loop with the largest of the violations (states, m)."""
-    row = int(np.argmax(violations.max(axis=0)))
-    return next(loop.name for loop in mech.loops if row < mech.constraints.rows(loop.name).stop)
 
 
 def _refuse_singular_positions(at: State, svd: Decomposition) -> None:

@@ -1,5 +1,4 @@
-"""Controllers, functions of time and state that give joint forces, and the linear models that they are designed
-with."""
+"""Controllers, which compute joint forces from time and state, and the linear models for their design."""
 
 from ..dynamics.frames import effective_inertia, operational_inertia
 from ..linearization.equilibrium import Equilibrium, EquilibriumError
@@ -27,7 +26,4 @@ __all__ = [
     "rate_jacobian",
     "saturated",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -1,8 +1,7 @@
-"""Controllers that are compiled: joint forces as a function of state and reference, written once on scalars.
+"""Compiled controllers: joint forces as a function of state and reference, written once on scalars.
 
-A ``ControlLaw`` is an element that acts (``mechanics/elements/law.py``), whose control inputs are the reference: so
-``rollout`` has it inside its compiled steps, and ``control(t, q, v)``, for ``simulate``, evaluates a kernel of the same
-code.
+A ``ControlLaw`` is a force element (``mechanics/elements/law.py``) whose control inputs are the reference. ``rollout``
+has it inside its compiled steps; ``control(t, q, v)``, for ``simulate``, evaluates a kernel of the same code.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function
-from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.by_joint import configuration_by_joint, numbers_per_velocity
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.elements.law import ForceLaw, Situation
@@ -30,6 +29,7 @@ from ..mechanism.quaternions import with_unit_quaternions
 REASON = "a control law: errors of positions and rotations, and what a model makes of them"
 Reference = Callable[[float], np.ndarray]
 Numbers = tuple[float, ...]
+Scalars = Sequence[Scalar]
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,16 @@ class ControlLaw(ForceLaw):
         """Name and gains of the law."""
 
     @abstractmethod
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         """(nv,)"""
 
-    def damping(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar] | None:
+    def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         """(nv,): how much each force decreases per unit of its own velocity, not negative, for implicit steps; None if
         steps must treat the law explicitly.
         """
         return None
 
-    def act(self, at: Situation, ctrl: Sequence[Scalar], activation: Sequence[Scalar]) -> Sequence[Scalar]:
+    def act(self, at: Situation, ctrl: Scalars, activation: Scalars) -> Scalars:
         state = at.tree, at.q, at.v, ctrl
         tau, damping, mech = self.torques(*state), self.damping(*state), at.tree.mechanism
         for body in mech.bodies:
@@ -79,23 +75,19 @@ class SaturatedLaw(ControlLaw):
     def __str__(self) -> str:
         return f"{self.law}{format_limit(self.limit)}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         assert self.law is not None
         tau = self.law.torques(tree, q, v, reference)
         return [clipped(x, bound) for x, bound in zip(tau, self.limit, strict=True)]
 
-    def damping(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar] | None:
+    def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         """None at a bound."""
         assert self.law is not None
         unbounded = self.law.damping(tree, q, v, reference)
         if unbounded is None:
             return None
         tau = self.law.torques(tree, q, v, reference)
-        return [within(d, x, bound) for d, x, bound in zip(unbounded, tau, self.limit, strict=True)]
+        return [clipped_slope(d, x, bound) for d, x, bound in zip(unbounded, tau, self.limit, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -111,15 +103,11 @@ class LawOfItsModel(ControlLaw):
     def __str__(self) -> str:
         return f"{self.law}, of {self.model!r}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         assert self.law is not None and self.model is not None
         return self.law.torques(build_tree(self.model), q, v, reference)
 
-    def damping(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar] | None:
+    def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         assert self.law is not None and self.model is not None
         return self.law.damping(build_tree(self.model), q, v, reference)
 
@@ -134,14 +122,14 @@ def clipped(x: Scalar, bound: float) -> Scalar:
     return select(x > bound, bound, select(x < -bound, -bound, x)) if np.isfinite(bound) else x
 
 
-def within(slope: Scalar, x: Scalar, bound: float) -> Scalar:
+def clipped_slope(slope: Scalar, x: Scalar, bound: float) -> Scalar:
     """A slope, zero where x is cut off."""
     return select(x > bound, 0.0, select(x < -bound, 0.0, slope)) if np.isfinite(bound) else slope
 
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A reference that stays."""
+    """A constant reference."""
 
     numbers: np.ndarray
 
@@ -154,8 +142,8 @@ class CompiledControl:
     """A controller ``control(t, q, v) -> tau``, for batches too: for ``simulate``, and for ``rollout(...,
     feedback=control)``.
 
-    law         what is compiled
-    reference   from a time to the numbers that the law follows; None if it follows none
+    law         the compiled law
+    reference   from a time to the numbers that the law follows; None without reference
     """
 
     mech: Mechanism
@@ -188,7 +176,7 @@ class CompiledControl:
         return np.array([self.reference((k + 0.5) * float(dt)) for k in range(max(steps, 1))])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without machine code, which is compiled, or found, again."""
+        """The fields without machine code, which is compiled or found again."""
         return {name: x for name, x in vars(self).items() if name != "_kernel"}
 
     @cached_property
@@ -227,20 +215,7 @@ class _Torques:
 
 def gains(mech: Mechanism, name: str, value: Any) -> Numbers:
     """nv numbers that are not negative: one for all, one each, or by joint, zero for the others."""
-    values = rates_by_joint(mech, name, value, 0.0) if isinstance(value, Mapping) else real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not (np.isfinite(values).all() and (values >= 0.0).all()):
-        raise ValueError(
-            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {value!r}"
-        )
-    return tuple(np.broadcast_to(values, (mech.nv,)).tolist())
-
-
-def bounds(mech: Mechanism, name: str, value: Any) -> Numbers:
-    """(nv,): positive bounds, infinite if unlimited."""
-    values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
-        raise ValueError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
-    return tuple(np.broadcast_to(values, (mech.nv,)).tolist())
+    return tuple(numbers_per_velocity(mech, name, value, 0.0, finite=True).tolist())
 
 
 def joint_reference(mech: Mechanism, reference: Any) -> Reference:

@@ -1,31 +1,30 @@
-"""Decoupled control of jain1995 (Section 8) made to follow motions, with bounded joint forces.
+"""Decoupled control of jain1995 (Section 8), extended to follow motions, with bounded joint forces.
 
-In total rates nu = m* v the equations of motion are dnu/dt + C(q, nu) = epsilon.  Control 8.1, epsilon = -c nu, brings
-them to rest.  Taken about a reference rate v_r = v_d + Lambda (q_d - q) it follows a motion: with sigma = m* (v - v_r),
+In total rates nu = m* v the equations of motion are dnu/dt + C(q, nu) = epsilon. Control 8.1, epsilon = -c nu, brings
+them to rest. About a reference rate v_r = v_d + Lambda (q_d - q) it follows a motion: with sigma = m* (v - v_r),
 
     tau = M dv_r/dt + C(q, v) v_r + g - kappa m c sigma        dV/dt = -kappa sigma* c sigma,   V = sigma* sigma / 2
 
 where C has the skew symmetry of dM/dt - 2 C (Slotine and Li, "On the adaptive control of robot manipulators", 1987;
-their gain is K = m c m* here: every sigma decays at its own rate, but for what C exchanges).  kappa = 1, unless forces
-would exceed their bounds: then the feedback as a whole is made smaller, in the same direction.
+their gain is K = m c m* here: every sigma decays at its own rate, except for exchange by C). kappa = 1, unless forces
+would exceed their bounds: then the whole feedback is scaled down, in the same direction.
 
-It is stable, and errors decay exponentially from every start, if
-- every joint has a motor, and model and mechanism agree;
-- coordinates are ordinary ones.  Rotations that are free have no continuous feedback that leads to one of them from all
-  others: half a turn from the reference is an equilibrium there;
-- within bounds: M dv_r/dt + C v_r + g stays below them, so that kappa is positive.  Where it does not, V may grow.
-Each force cut off on its own (``saturated``) has no such function: what is left of m c sigma may feed sigma.
+It is stable, and errors decay exponentially from every start, if - every joint has a motor, and model and mechanism
+agree; - no joint rotates freely (spherical and floating joints): no continuous feedback leads from all rotations to
+one, and half a turn from the reference is an equilibrium; - bounds leave room: M dv_r/dt + C v_r + g stays below them,
+so that kappa is positive. Otherwise V may grow. Bounds on each force separately (``saturated``) have no such function:
+the remaining m c sigma may increase sigma.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..dynamics.actuation import require_motors
+from ..dynamics.by_joint import numbers_per_velocity
 from ..dynamics.states import Float64Array, in_brief
 from ..mechanics.algorithms.catalogue import ALGORITHMS
 from ..mechanics.algorithms.configuration import difference
@@ -38,7 +37,7 @@ from .compiled import (
     CompiledControl,
     ControlLaw,
     Numbers,
-    bounds,
+    Scalars,
     clipped,
     format_limit,
     gains,
@@ -60,9 +59,7 @@ class DecoupledTrackingLaw(ControlLaw):
             f"{format_limit(self.limit)}"
         )
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         sigma, forward = self.errors(tree, q, v, reference)
         back = ALGORITHMS["diagonal_torques"].function(
             tree, q, [-c * s for c, s in zip(self.rate_gain, sigma, strict=True)], normalized=True
@@ -70,9 +67,7 @@ class DecoupledTrackingLaw(ControlLaw):
         kappa = self._share(forward, back)
         return [clipped(f + kappa * b, most) for f, b, most in zip(forward, back, self.limit, strict=True)]
 
-    def errors(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> tuple[list[Scalar], list[Scalar]]:
+    def errors(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> tuple[list[Scalar], list[Scalar]]:
         """sigma, and the forces without feedback."""
         nq, nv = tree.mechanism.nq, tree.mechanism.nv
         wanted, rates, accelerations = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
@@ -85,7 +80,7 @@ class DecoupledTrackingLaw(ControlLaw):
         apart = [x - r for x, r in zip(v, v_r, strict=True)]
         return list(ALGORITHMS["diagonal_rates"].function(tree, q, apart, normalized=True)), forward
 
-    def _share(self, forward: Sequence[Scalar], back: Sequence[Scalar]) -> Scalar:
+    def _share(self, forward: Scalars, back: Scalars) -> Scalar:
         """kappa: the largest factor, at most one, with which no force exceeds its bound."""
         kappa: Scalar = 1.0
         for f, b, most in zip(forward, back, self.limit, strict=True):
@@ -142,10 +137,11 @@ def decoupled_tracking(
     """
     require_mechanism(mech)
     require_motors(mech, "decoupled_tracking")
+    limit = mech.limits.effort if limit is None else limit
     law = DecoupledTrackingLaw(
         mech.nq + 2 * mech.nv,
         gains(mech, "rate_gain", rate_gain),
         gains(mech, "position_gain", position_gain),
-        bounds(mech, "limit", mech.limits.effort if limit is None else limit),
+        tuple(numbers_per_velocity(mech, "limit", limit, np.inf, positive=True).tolist()),
     )
     return DecoupledTracking(mech, law, joint_reference(mech, reference))

@@ -1,4 +1,4 @@
-"""The controller everyone begins with: springs and dampers in the joints, gravity held; and what motors can do."""
+"""Joint feedback: springs and dampers in the joints with gravity compensation; saturation of motors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.actuation import Motors, actuated_coordinates, bearing_gravity, gravity_held
-from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.by_joint import configuration_by_joint, numbers_per_velocity
 from ..dynamics.position_limits import beyond_limits
 from ..dynamics.states import Float64Array, checked_arrays, in_brief, real_numbers
 from ..dynamics.trees import difference
@@ -21,7 +21,7 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import LimitWarning, Mechanism, MechanismError, MechanismWarning, require_mechanism, warn_caller
 from ..mechanism.quaternions import with_unit_quaternions
-from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, format_limit
+from .compiled import CompiledControl, Constant, ControlLaw, SaturatedLaw, Scalars, format_limit
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,18 @@ class JointFeedbackLaw(ControlLaw):
     def __str__(self) -> str:
         return "joint feedback" + ", gravity held" * self.gravity
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         nq, nv = tree.mechanism.nq, tree.mechanism.nv
         target, kp, kd = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         way = difference_on(tree, q, target)
-        held = self._gravity_held(tree, q) if self.gravity else [0.0] * nv
+        held: Scalars = [0.0] * nv
+        if self.gravity:
+            load, (names, units) = apply(ex.GRAVITY_FORCE, tree, q), self.bearing
+            held = motor_forces(tree, q, load, units=units, actuated=names, nearest=True)
         rows = zip(self.actuated, kp, way, kd, v, held, strict=True)
         return [p * d - k * x + g if driven else 0.0 for driven, p, d, k, x, g in rows]
 
-    def _gravity_held(self, tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-        load, (names, units) = apply(ex.GRAVITY_FORCE, tree, q), self.bearing
-        return motor_forces(tree, q, load, units=units, actuated=names, nearest=True)
-
-    def damping(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar] | None:
+    def damping(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar] | None:
         kd = reference[tree.mechanism.nq + tree.mechanism.nv :]
         return [k if driven else 0.0 for driven, k in zip(self.actuated, kd, strict=True)]
 
@@ -61,8 +56,8 @@ class JointFeedbackLaw(ControlLaw):
 class JointFeedback(CompiledControl):
     """tau = kp (target - q) - kd v, and gravity, at the actuated joints: a controller ``control(t, q, v) -> tau``.
 
-    The way from q to the target is that of ``difference``: along tangent directions, the short way round for joints
-    that rotate freely.  ``actuated`` (nv,) says which coordinates have a force, ``actuated_joints`` names their joints.
+    target - q is ``difference``: along tangent directions, the short way round for joints that rotate freely.
+    ``actuated`` (nv,) marks the coordinates with a force, ``actuated_joints`` names their joints.
     """
 
     target: np.ndarray
@@ -113,19 +108,18 @@ def joint_feedback(
 ) -> JointFeedback:
     """Proportional and derivative control of the actuated joints towards the configuration ``target`` (nq,).
 
-    target     or {joint: coordinates}: the other joints are as in ``mech.initial``, and where there are loops as
-               ``constraints.assemble`` puts them.  A ``LimitWarning`` names joints that kp pulls beyond limits that act
-    kp, kd     stiffness and damping: one number, or one for each of the nv coordinates; not negative; those of joints
+    target     or {joint: coordinates}; joints that are left out stay as in ``mech.initial``, closed by
+               ``constraints.assemble`` in mechanisms with loops.  A ``LimitWarning`` names joints that kp pulls beyond
+               active limits
+    kp, kd     stiffness and damping: one number, or one for each of the nv coordinates; not negative; numbers of joints
                without motor are not used.  Or {joint: number, or one per degree of freedom}, zero for the others
-    gravity    add the joint forces that hold the mechanism against gravity where it is: through the actuated joints
-               alone, also where loops close.  What has no motor and is in no loop (a floating base) is taken as held by
-               something else
-    actuated   joints with a motor: their names, or nv booleans.  None: ``mech.metadata.actuated_joints``, as its file
-               or ``mech.metadata.with_actuated`` says; where nothing is said, all but floating joints and, where there
-               are loops, those that determine the others at ``target``, as many as there are degrees of freedom: joints
-               with an effort limit first, then sliding joints between moving links (cylinders, struts), then joints of
-               one degree of freedom, then others, each from the ground outwards.  ``control.actuated_joints`` names
-               them
+    gravity    add the forces of the actuated joints that hold the mechanism against gravity at its configuration, with
+               closed loops too.  Joints that have no motor and are in no loop (a floating base) count as held
+    actuated   joints with a motor: their names, or nv booleans.  None: ``mech.metadata.actuated_joints``, from the file
+               or ``mech.metadata.with_actuated``; if these are unknown, all but floating joints and, in mechanisms with
+               loops, as many joints as degrees of freedom that determine the others at ``target``: joints with an
+               effort limit first, then sliding joints between moving links (cylinders, struts), then joints of one
+               degree of freedom, then others, each from the ground outwards.  ``control.actuated_joints`` names them
     """
     require_mechanism(mech)
     if callable(target):
@@ -144,11 +138,12 @@ def joint_feedback(
     driven = actuated_coordinates(mech, target, actuated)
     gains = []
     for name, gain in (("kp", kp), ("kd", kd)):
-        values = _per_coordinate(mech, name, gain, 0.0)
+        values = numbers_per_velocity(mech, name, gain, 0.0)
         if not np.isfinite(values).all():
             raise ValueError(f"{name} must be finite, got {gain!r}")
-        if isinstance(gain, Mapping):
-            _refuse_without_motor(mech, name, gain, driven)
+        for joint in gain if isinstance(gain, Mapping) else ():
+            if not driven[mech.v_index(joint)].any():
+                raise MechanismError(f"{name} names joint {joint!r}, which has no motor here: name it in actuated=...")
         gains.append(np.where(driven, values, 0.0))
     _warn_of_targets_beyond_limits(mech, target, gains[0])
     return JointFeedback.of(mech, target, gains[0], gains[1], bool(gravity), driven)
@@ -188,8 +183,7 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
     """``control`` with its joint forces clipped to the motors' limits; a compiled controller stays compiled.
 
     limit   the largest force: one number, one for each of the nv coordinates, {joint: number, or one per degree of
-            freedom}, or None for the effort limits of the mechanism's own joints, as its file gives them; joints
-            without one are not limited
+            freedom}, or None for the effort limits of the mechanism's joints; joints without one are not limited
     """
     require_mechanism(mech)
     if not callable(control):
@@ -197,7 +191,7 @@ def saturated(mech: Mechanism, control: Callable[..., Any], limit: Any = None) -
     if limit is None:
         limit = mech.limits.effort
         _warn_of_no_effort(mech)
-    bound = _per_coordinate(mech, "limit", limit, np.inf)
+    bound = numbers_per_velocity(mech, "limit", limit, np.inf)
     if isinstance(control, CompiledControl):
         law = SaturatedLaw(control.law.n_ctrl, control.law, tuple(bound.tolist()))
         return CompiledControl(control.mech, law, control.reference)
@@ -213,27 +207,3 @@ def _warn_of_no_effort(mech: Mechanism) -> None:
             "gives no force; where a file says 0 for what it does not know, give limit={joint: number}, inf for none",
             MechanismWarning,
         )
-
-
-# -- numbers by joint -----------------------------------------------------------------------------------
-
-
-def _per_coordinate(mech: Mechanism, name: str, value: Any, otherwise: float) -> Float64Array:
-    """(nv,): values that are not negative, from one number, nv numbers, or {joint: value}; joints that are not named
-    get ``otherwise``.
-    """
-    if isinstance(value, Mapping):
-        values = rates_by_joint(mech, name, value, otherwise)
-    else:
-        values = real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not np.all(values >= 0.0):
-        raise ValueError(
-            f"{name} must be a number, {mech.nv} of them or {{joint: number}}, not negative, got {value!r}"
-        )
-    return np.broadcast_to(values, (mech.nv,))
-
-
-def _refuse_without_motor(mech: Mechanism, name: str, gains: Mapping[str, Any], driven: np.ndarray) -> None:
-    for joint in gains:
-        if not driven[mech.v_index(joint)].any():
-            raise MechanismError(f"{name} names joint {joint!r}, which has no motor here: name it in actuated=...")

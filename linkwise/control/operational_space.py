@@ -1,5 +1,6 @@
 """Control of a frame in the world (Khatib, "A unified approach for motion and force control of robot manipulators: the
-operational space formulation", IEEE Journal of Robotics and Automation 3, 1987), and of the posture in what is left."""
+operational space formulation", IEEE Journal of Robotics and Automation 3, 1987), and of the posture in its null space.
+"""
 
 from __future__ import annotations
 
@@ -21,30 +22,30 @@ from ..mechanics.algorithms.dynamics import inverse_dynamics, mass_matrix
 from ..mechanics.algorithms.frame_motion import jacobian_rate_times_velocity
 from ..mechanics.algorithms.jacobians import jacobian
 from ..mechanics.algorithms.kinematics import way_to
-from ..mechanics.links.factor import Elimination
+from ..mechanics.links.factor import Elimination, Factor
 from ..mechanics.recursions.tree import Configuration, Tree
-from ..mechanics.scalar import Scalar, dot, is_zero
+from ..mechanics.scalar import Matrix, Scalar, dot, is_zero, select
 from ..mechanics.spatial import IDENTITY, ZERO, Matrix3, Vector3
 from ..mechanics.spatial import quaternion as quat
 from ..mechanics.spatial.pose import beyond
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.resistance import require_inertia
-from .compiled import CompiledControl, Constant, ControlLaw, Numbers, gains
-from .lost_directions import Lost, length_of_arm, units_of_rates
+from ..mechanism.scales import lengths_among, scales
+from .compiled import CompiledControl, Constant, ControlLaw, Numbers, Scalars, gains
 
 
 @dataclass(frozen=True)
 class OperationalSpaceLaw(ControlLaw):
-    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), with the acceleration
-    u0 = posture_kp (posture - q) - posture_kd v that is left where the frame does not feel it.
+    """tau = J* (J M^-1 J*)^-1 (x_r'' + kd (x_r' - J v) + kp e - dJ/dt v - J u0) + ID(q, v, u0), where the acceleration
+    u0 = posture_kp (posture - q) - posture_kd v moves joints without moving the frame.
 
-    Near singular positions P J takes the place of J and P (...) that of what is asked for: directions that are lost
-    (``lost_directions.py``) are left out, of forces too.  With J itself, forces would hold joints that the frame hardly
-    feels any more, up to the singular position, and let go of them there: they would jump.
+    Near singular positions P J replaces J, and P (...) the wanted acceleration: lost directions (``Lost``) are left
+    out, of forces too. With J itself, forces would hold joints that hardly move the frame any more, up to the singular
+    position, and jump there.
 
-    The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, linear
-    parts alone if it is not.
+    The reference is position (3), rotation by rows (9) if it is held, velocity and acceleration of the frame, only
+    linear parts if it is not.
     """
 
     frame: str = ""
@@ -59,9 +60,7 @@ class OperationalSpaceLaw(ControlLaw):
     def __str__(self) -> str:
         return f"operational space control of {self.frame!r}, kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         first = 0 if self.rotation else 3  # of the rows [omega; v]
         rows = jacobian(tree, q, self.frame, "world_aligned")[first:]
         drift = jacobian_rate_times_velocity(tree, q, v, self.frame, "world_aligned")[first:]
@@ -91,7 +90,7 @@ class OperationalSpaceLaw(ControlLaw):
         tau = inverse_dynamics(tree, q, v, posture_acceleration)
         return [x + dot(column, force) for x, column in zip(tau, columns, strict=True)]
 
-    def _error(self, tree: Tree, q: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
+    def _error(self, tree: Tree, q: Scalars, reference: Scalars) -> list[Scalar]:
         rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), self.frame))
         apart = Vector3(*reference[:3]) - position
         if not self.rotation:
@@ -110,21 +109,21 @@ def operational_space_control(
     posture_kp: Any = 10.0,
     posture_kd: Any = 6.0,
 ) -> CompiledControl:
-    """A controller that leads a frame to a pose or position, or along a motion, as if it were a free body: its errors
-    obey d2e/dt2 + kd de/dt + kp e = 0; what the frame does not feel leads to a posture.
+    """A controller that moves a frame to a pose or position, or along a motion, like a free body: its errors obey
+    d2e/dt2 + kd de/dt + kp e = 0; joint motions that do not move the frame go to a posture.
 
-    target     a pose, (4, 4) or (rotation, position), or a position (3,) in the world; or a function of t that gives
-               it, or a tuple of it, the frame's velocity and its acceleration: [omega; v] in world axes at its origin,
-               (6,), or (3,) with a position; or a motion of all joints, planned or simulated, of which the frame's is
-               followed
-    kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world as velocities have them: 6, rotations about
+    target     a pose, (4, 4) or (rotation, position), or a position (3,) in the world; or a function of t with such
+               values, or with tuples of the pose or position, the frame's velocity and its acceleration: [omega; v] in
+               world axes at its origin, (6,), or (3,) with a position; or a motion of all joints, planned or simulated,
+               whose frame motion is the target
+    kp, kd     1/s^2 and 1/s: a number, or one for each axis of the world in the order of velocities: 6, rotations about
                x, y, z first, or 3 with a position
     posture    (nq,) or {joint: ...}: the initial configuration by default; posture_kp, posture_kd: a number, nv of
                them or {joint: number}
 
-    Every joint needs a motor.  Near singular positions of the frame's Jacobian J, where the least eigenvalue of J J* is
-    below 1e-4 of their sum (lengths in units of the arm), forces stay finite: errors along directions that are lost
-    decay no more, and the posture has what joints then are free to do.
+    Every joint needs a motor. Near singular positions of the frame's Jacobian J, where the least eigenvalue of J J* is
+    below 1e-4 of their sum (lengths in units of the arm), forces stay finite: errors along lost directions no longer
+    decay, and the joint motions along them go to the posture.
     """
     require_mechanism(mech)
     require_inertia(mech, "operational_space_control")
@@ -199,7 +198,7 @@ def _numbers(frame: str, value: Any) -> Float64Array:
 
 
 def _place(frame: str, where: Any, rates: Sequence[Any]) -> tuple[Float64Array, ...]:
-    """Position and rotation, or a position alone; ``rates`` are given behind it."""
+    """Position and rotation, or a position alone; ``rates`` follow it in the target."""
     label = f"the target of {frame!r}"
     pose = rotation_and_position(label, where)
     rotation, position = (None, real_numbers(label, where)) if pose is None else pose
@@ -213,3 +212,96 @@ def _place(frame: str, where: Any, rates: Sequence[Any]) -> tuple[Float64Array, 
             f"{label} must be a pose (4, 4) or a position (3,), or (rotation (3, 3), position (3,)), got shape {got}"
         )
     return (position,) if rotation is None else (position, checked_rotations(f"the rotation of {frame!r}", rotation))
+
+
+SINGULAR = 1e-4  # of the trace of J J*: near singular positions its least eigenvalue is below
+POSITIVE = 1e-2  # of that: by which J J* is positive for certain, round-off or not
+ORDER = 3  # of the damping: directions that are not lost feel its third power alone
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Directions of motion that a frame has lost near a singular position, as the symmetric matrix 1 - P; P x is the
+    part of an acceleration x that joints can produce, whatever their inertia.  It depends on the Jacobian J alone, with
+    lengths in units of the arm: light wrists on heavy arms make J M^-1 J* badly conditioned everywhere without losing a
+    direction. ``damping`` is the trace that was added to J J*. Both are zero elsewhere.
+    """
+
+    share: Matrix
+    damping: Scalar
+
+    @staticmethod
+    def of(jacobian: Matrix) -> Lost:
+        """Lost directions of a dimensionless ``jacobian`` J.
+
+        Near singular positions J J* is damped, by d (Nakamura and Hanafusa, "Inverse kinematic solutions with
+        singularity robustness for robot manipulator control", 1986), in an iteration (that of Tikhonov's
+        regularization): 1 - P = (d (J J* + d)^-1)^3.  So P changes smoothly; it is zero along directions that are lost
+        altogether, and the identity to about (d / J J*)^3 along those where J J* is large beside d.
+        """
+        gram = [[dot(row, other) for other in jacobian] for row in jacobian]
+        floor = _trace(gram) * SINGULAR
+        least = 1.0 / _trace_of_inverse(Factor.of(_raised(gram, POSITIVE * floor)))  # not above the least eigenvalue
+        missing = select(least < floor, 1.0 - least / floor, 0.0)
+        damping = floor * missing * missing
+        damped = Factor.of(_raised(gram, damping))
+        columns: Matrix = [[1.0 if i == j else 0.0 for i in range(len(gram))] for j in range(len(gram))]
+        for _ in range(ORDER):
+            columns = [[damping * x for x in damped.solve(column)] for column in columns]
+        return Lost(columns, SINGULAR * missing * missing)
+
+    def left_of(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """P x."""
+        return [component - dot(row, x) for component, row in zip(x, self.share, strict=True)]
+
+    def factor(self, mobility: Matrix) -> Factor:
+        """Factor a mobility P J M^-1 J* P plus c (1 - P)^4, which has an inverse at singular positions too.
+
+        c is the mobility times the damping. It is large for light wrists; the fourth power removes it along directions
+        that are not lost.
+        """
+        squared = [[dot(row, other) for other in self.share] for row in self.share]
+        size = self.damping * _trace(mobility)
+        return Factor.of(
+            [
+                [x + size * dot(squared_row, other) for x, other in zip(row, squared, strict=True)]
+                for row, squared_row in zip(mobility, squared, strict=True)
+            ]
+        )
+
+
+def length_of_arm(mech: Mechanism, frame: str) -> float:
+    """Largest possible distance of a frame from the first rotating joint on its path, from link lengths and limits;
+    the mechanism's length if no joint rotates.
+    """
+    location = mech.frame(frame)
+    way = [mech.bodies[index] for index in mech.tree.path(location.body)]
+    rotating = [k for k, body in enumerate(way) if not body.kind.only_slides]
+    if not rotating:
+        return scales(mech).length
+    beyond = way[rotating[0] + 1 :]
+    distances = [*(body.position for body in beyond), location.position]
+    bounds = np.where(lengths_among(mech, "q"), [mech.limits.lower, mech.limits.upper], 0.0)
+    travels = [np.where(np.isfinite(at), at, 0.0) for at in (bounds[:, mech.q_index(body.joint)] for body in beyond)]
+    length = sum(np.linalg.norm(x) for x in distances) + sum(np.abs(x).max(initial=0.0) for x in travels)
+    return float(length) or scales(mech).length
+
+
+def units_of_rates(mech: Mechanism, length: float) -> list[float]:
+    """(nv,): the length for lengths, 1 for angles; velocities are these times ones without unit."""
+    return np.where(lengths_among(mech, "v"), length, 1.0).tolist()
+
+
+def _trace(matrix: Matrix) -> Scalar:
+    return sum(row[k] for k, row in enumerate(matrix))
+
+
+def _raised(matrix: Matrix, by: Scalar) -> Matrix:
+    """A matrix plus a multiple of the identity."""
+    return [[x + by if i == j else x for j, x in enumerate(row)] for i, row in enumerate(matrix)]
+
+
+def _trace_of_inverse(factor: Factor) -> Scalar:
+    count = len(factor.pivots)
+    columns = [factor.forward([1.0 if i == j else 0.0 for i in range(count)]) for j in range(count)]
+    return sum(r * x * x for column in columns for r, x in zip(factor.reciprocal, column, strict=True))

@@ -14,7 +14,7 @@ from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar, dot
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import did_you_mean
-from .compiled import CompiledControl, ControlLaw, Numbers
+from .compiled import CompiledControl, ControlLaw, Numbers, Scalars
 
 StateSpace = Any  # of ``linearization``, which stands beside
 SINGULAR = 1e-9  # relative: modes that inputs move by less are not moved
@@ -33,9 +33,7 @@ class RegulatorLaw(ControlLaw):
     def __str__(self) -> str:
         return f"linear-quadratic regulator, gains {in_brief(self.gain)}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         apart = [*difference(tree, list(self.q), q), *(x - y for x, y in zip(v, self.v, strict=True))]
         return [tau - dot(row, apart) for tau, row in zip(self.tau, self.gain, strict=True)]
 
@@ -67,13 +65,13 @@ class Regulator(CompiledControl):
 def lqr(model: StateSpace, Q: Any = 1.0, R: Any = 1.0, *, leave_out: Sequence[str] = ()) -> Regulator:
     """The controller that minimizes the integral of x* Q x + u* R u for a linear model (``lw.linearize``).
 
-    model   at an equilibrium, with the inputs that have motors: ``lw.linearize(mech, q, None, tau, inputs=...)``; of a
-            mechanism with loops in its independent coordinates
+    model   at an equilibrium, with inputs that have motors: ``lw.linearize(mech, q, None, tau, inputs=...)``; in
+                independent coordinates for a mechanism with loops
     Q, R    weights of states and inputs: numbers, one per state or input, or symmetric matrices
-    leave_out   names of states that are not led back, on which no other state depends; Q is of those that remain.  The
-                place and the heading of what rolls, which no linear feedback leads back, are such states
+    leave_out   names of states without feedback, on which no other state depends; Q is of the remaining states.
+                Position and heading of a rolling vehicle, which no linear feedback can control, are such states
 
-    The mechanism itself is brought back from where the model still holds: that is for a simulation to show.
+    The controller is optimal for the model; a simulation shows how far from the equilibrium it controls the mechanism.
     """
     from scipy.linalg import solve_continuous_are
 
@@ -177,7 +175,7 @@ def _refuse_unreachable(model: StateSpace, names: Sequence[str], kept: Sequence[
 
 def _unreachable_states(names: Sequence[str], a: np.ndarray, still: np.ndarray) -> tuple[str, ...]:
     """States that can be removed so that the rest is controllable: no other state depends on them. Empty if there are
-    none.
+    no such states.
     """
     from scipy.linalg import qr
 

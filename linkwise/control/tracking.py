@@ -16,7 +16,7 @@ from ..mechanics.algorithms.dynamics import inverse_dynamics
 from ..mechanics.recursions.tree import Tree
 from ..mechanics.scalar import Scalar
 from ..mechanism import Mechanism, require_mechanism
-from .compiled import CompiledControl, ControlLaw, Numbers, gains, joint_reference
+from .compiled import CompiledControl, ControlLaw, Numbers, Scalars, gains, joint_reference
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,7 @@ class ComputedTorqueLaw(ControlLaw):
     def __str__(self) -> str:
         return f"computed torque, kp {in_brief(self.kp)}, kd {in_brief(self.kd)}"
 
-    def torques(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], reference: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def torques(self, tree: Tree, q: Scalars, v: Scalars, reference: Scalars) -> list[Scalar]:
         nq, nv = tree.mechanism.nq, tree.mechanism.nv
         wanted, rates, accelerations = reference[:nq], reference[nq : nq + nv], reference[nq + nv :]
         numbers = zip(accelerations, self.kd, rates, v, self.kp, difference(tree, q, wanted), strict=True)

@@ -63,7 +63,7 @@ class Exhibit:
     pictures   matplotlib figures, and animations
     tables     set below the pictures
     text       set as it is, such as the plan of an algorithm
-    compared   everything that was checked while it was made
+    compared   all checks of the computation
     remark     what the scan does not have, what was chosen, what is misprinted
     """
 

@@ -1,4 +1,4 @@
-"""Write the gallery: a self-contained index.html with pictures, and the same in Markdown."""
+"""Write the gallery: a self-contained index.html with pictures, and a copy in Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 import linkwise as lw
 
-from .exhibit import Animation, Comparison, Exhibit, Made, Paper, Table
+from .exhibit import Animation, Made, Paper
 
 STYLE = """
 :root { --ink: #1d2530; --soft: #5c6673; --line: #dde2e8; --paper: #ffffff; --back: #f4f6f8; --blue: #0b5c94;
@@ -60,22 +60,22 @@ footer { color: var(--soft); font: 13px/1.6 system-ui, sans-serif; padding: 1rem
 """
 
 
-def write_gallery(made: Sequence[Made], folder: Path, title: str, lead: str) -> tuple[Path, list[Path]]:
+def write_gallery(items: Sequence[Made], folder: Path, title: str, lead: str) -> tuple[Path, list[Path]]:
     """Save all pictures, index.html and gallery.md in ``folder``; the page, and the pictures."""
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = {(m.paper.key, m.entry.number): list(_saved(m, folder)) for m in made}
+    pictures = {(m.paper.key, m.entry.number): list(_saved(m, folder)) for m in items}
     page, twin = folder / "index.html", folder / "gallery.md"
-    page.write_text("\n".join(_page(made, pictures, folder, title, lead)) + "\n", encoding="utf-8")
-    twin.write_text("\n".join(_markdown(made, pictures, folder, title, lead)) + "\n", encoding="utf-8")
+    page.write_text("\n".join(_page(items, pictures, folder, title, lead)) + "\n", encoding="utf-8")
+    twin.write_text("\n".join(_markdown(items, pictures, folder, title, lead)) + "\n", encoding="utf-8")
     return page, [path for paths in pictures.values() for path in paths]
 
 
-def _saved(made: Made, folder: Path) -> Iterator[Path]:
-    stem = re.sub(r"[^a-z0-9.]+", "_", made.entry.number.lower())
-    for k, picture in enumerate(made.exhibit.pictures):
+def _saved(item: Made, folder: Path) -> Iterator[Path]:
+    stem = re.sub(r"[^a-z0-9.]+", "_", item.entry.number.lower())
+    for k, picture in enumerate(item.exhibit.pictures):
         moving = isinstance(picture, Animation)
         name = (stem if k == 0 else f"{stem}_{k + 1}") + (".gif" if moving else ".png")
-        path = folder / made.paper.key / name
+        path = folder / item.paper.key / name
         path.parent.mkdir(exist_ok=True)
         if moving:
             lw.viewer.animate(picture.motion, path=path, **{"fps": 20, "dpi": 70, **picture.options})
@@ -84,25 +84,25 @@ def _saved(made: Made, folder: Path) -> Iterator[Path]:
         yield path
 
 
-def _by_paper(made: Sequence[Made]) -> Iterator[tuple[Paper, list[Made]]]:
-    for key in dict.fromkeys(m.paper.key for m in made):
-        of_paper = [m for m in made if m.paper.key == key]
+def _group_by_paper(items: Sequence[Made]) -> Iterator[tuple[Paper, list[Made]]]:
+    for key in dict.fromkeys(m.paper.key for m in items):
+        of_paper = [m for m in items if m.paper.key == key]
         yield of_paper[0].paper, of_paper
 
 
-def summary(made: Sequence[Made]) -> str:
+def summary(items: Sequence[Made]) -> str:
     """One line: how much was compared and whether it agrees."""
-    compared = [c for m in made for c in m.exhibit.compared]
+    compared = [c for m in items for c in m.exhibit.compared]
     wrong = [c for c in compared if not c.agrees]
     verdict = f"{len(wrong)} of {len(compared)} comparisons DEVIATE" if wrong else f"all {len(compared)} agree"
-    return f"{len(made)} exhibits, {len(compared)} comparisons: {verdict}"
+    return f"{len(items)} exhibits, {len(compared)} comparisons: {verdict}"
 
 
-def conditions(made: Sequence[Made]) -> str:
-    """With what, and how long."""
+def conditions(items: Sequence[Made]) -> str:
+    """Versions, machine and time of the computation."""
     return (
         f"linkwise {lw.__version__}, NumPy {np.__version__}, Python {platform.python_version()} on "
-        f"{platform.machine()}, {sum(m.seconds for m in made):.0f} s of computing"
+        f"{platform.machine()}, {sum(m.seconds for m in items):.0f} s of computing"
     )
 
 
@@ -110,20 +110,20 @@ def conditions(made: Sequence[Made]) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text for HTML; what is in backticks is code."""
+    """Text for HTML, with code in backticks."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
 def _page(
-    made: Sequence[Made], pictures: dict[tuple[str, str], list[Path]], folder: Path, title: str, lead: str
+    items: Sequence[Made], pictures: dict[tuple[str, str], list[Path]], folder: Path, title: str, lead: str
 ) -> Iterator[str]:
     yield "<!doctype html>"
     yield '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     yield f"<title>{title}</title><style>{STYLE}</style></head><body>"
-    yield f"<header><h1>{title}</h1><p>{_marked(lead)}</p><p>{summary(made)}.</p><nav>"
-    yield from (f'<a href="#{paper.key}">{html.escape(paper.title)}</a>' for paper, _ in _by_paper(made))
+    yield f"<header><h1>{title}</h1><p>{_marked(lead)}</p><p>{summary(items)}.</p><nav>"
+    yield from (f'<a href="#{paper.key}">{html.escape(paper.title)}</a>' for paper, _ in _group_by_paper(items))
     yield "</nav></header><main>"
-    for paper, of_paper in _by_paper(made):
+    for paper, of_paper in _group_by_paper(items):
         yield f'<section class="paper" id="{paper.key}"><h2>{html.escape(paper.title)}</h2>'
         yield f'<p class="authors">{html.escape(paper.authors)}</p><p class="about">{_marked(paper.about)}</p>'
         for m in of_paper:
@@ -132,13 +132,13 @@ def _page(
             listed = "; ".join(f"<b>{html.escape(number)}</b>: {_marked(why)}" for number, why in paper.absent)
             yield f'<p class="absent">Not reproduced: {listed}.</p>'
         yield "</section>"
-    yield f"</main><footer>{html.escape(conditions(made))}. </footer>"
+    yield f"</main><footer>{html.escape(conditions(items))}. </footer>"
     yield "</body></html>"
 
 
-def _article(made: Made, pictures: Iterable[Path]) -> Iterator[str]:
-    exhibit, entry = made.exhibit, made.entry
-    anchor = f"{made.paper.key}-{re.sub(r'[^a-z0-9]+', '-', entry.number.lower())}"
+def _article(item: Made, pictures: Iterable[Path]) -> Iterator[str]:
+    exhibit, entry = item.exhibit, item.entry
+    anchor = f"{item.paper.key}-{re.sub(r'[^a-z0-9]+', '-', entry.number.lower())}"
     yield f'<article id="{anchor}"><h3><b>{html.escape(entry.number)}</b> {html.escape(entry.title)}</h3>'
     yield f"<p>{_marked(exhibit.shows)}</p>"
     images = "".join(f'<img src="{path.as_posix()}" alt="{html.escape(entry.title)}">' for path in pictures)
@@ -151,7 +151,11 @@ def _article(made: Made, pictures: Iterable[Path]) -> Iterator[str]:
     if exhibit.text:
         yield f"<pre>{html.escape(exhibit.text)}</pre>"
     if exhibit.compared:
-        yield '<ul class="compared">' + "".join(_compared(c) for c in exhibit.compared) + "</ul>"
+        yield '<ul class="compared">'
+        for c in exhibit.compared:
+            kind, allowed = "" if c.agrees else ' class="deviates"', f"(allowed {c.allowed:.0e})"
+            yield f"<li{kind}>{_marked(c.what)}: <b>{c.deviation:.1e}</b> {allowed}</li>"
+        yield "</ul>"
     if exhibit.remark:
         yield f'<p class="remark">{_marked(exhibit.remark)}</p>'
     yield "</article>"
@@ -162,44 +166,30 @@ def _row(cells: Sequence[str], tag: str) -> str:
     return "<tr>" + "".join(f"<{tag}{short * (len(c) < 26)}>{_marked(c)}</{tag}>" for c in cells) + "</tr>"
 
 
-def _compared(comparison: Comparison) -> str:
-    kind = "" if comparison.agrees else ' class="deviates"'
-    deviation, allowed = f"<b>{comparison.deviation:.1e}</b>", f"(allowed {comparison.allowed:.0e})"
-    return f"<li{kind}>{_marked(comparison.what)}: {deviation} {allowed}</li>"
-
-
 # -- Markdown -----------------------------------------------------------------------------------------
 
 
 def _markdown(
-    made: Sequence[Made], pictures: dict[tuple[str, str], list[Path]], folder: Path, title: str, lead: str
+    items: Sequence[Made], pictures: dict[tuple[str, str], list[Path]], folder: Path, title: str, lead: str
 ) -> Iterator[str]:
-    yield from (f"# {title}", "", lead, "", f"{summary(made)}. {conditions(made)}.")
-    for paper, of_paper in _by_paper(made):
+    yield from (f"# {title}", "", lead, "", f"{summary(items)}. {conditions(items)}.")
+    for paper, of_paper in _group_by_paper(items):
         yield from ("", f"## {paper.title}", "", *([f"*{paper.authors}*", ""] * bool(paper.authors)), paper.about)
         for m in of_paper:
             yield from ("", f"### {m.entry.number}: {m.entry.title}", "")
             for path in pictures[paper.key, m.entry.number]:
                 yield f"![{m.entry.title}]({path.relative_to(folder).as_posix()})"
-            yield from _markdown_of(m.exhibit)
+            exhibit = m.exhibit
+            yield from ("", exhibit.shows)
+            for table in exhibit.tables:
+                yield ""
+                for row in (table.head, ["---"] * len(table.head), *table.rows):
+                    yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+            if exhibit.text:
+                yield from ("", "```", exhibit.text, "```")
+            if exhibit.compared:
+                yield from ("", *(f"- {comparison}" for comparison in exhibit.compared))
+            if exhibit.remark:
+                yield from ("", f"*{exhibit.remark}*")
         if paper.absent:
             yield from ("", "Not reproduced: " + "; ".join(f"{number}: {why}" for number, why in paper.absent) + ".")
-
-
-def _markdown_of(exhibit: Exhibit) -> Iterator[str]:
-    yield from ("", exhibit.shows)
-    for table in exhibit.tables:
-        yield ""
-        yield from _markdown_table(table)
-    if exhibit.text:
-        yield from ("", "```", exhibit.text, "```")
-    if exhibit.compared:
-        yield ""
-        yield from (f"- {comparison}" for comparison in exhibit.compared)
-    if exhibit.remark:
-        yield from ("", f"*{exhibit.remark}*")
-
-
-def _markdown_table(table: Table) -> Iterator[str]:
-    for row in (table.head, ["---"] * len(table.head), *table.rows):
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"

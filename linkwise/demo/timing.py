@@ -17,7 +17,7 @@ def best(
     slice_seconds: float = 0.08,
     clock: Callable[[], float] = time.thread_time,
 ) -> list[float]:
-    """Seconds per call of each function: the best of many, taken in turns so that all meet the same conditions.
+    """Seconds per call of each function: the best of many, measured in turns under equal conditions.
 
     The default clock is the thread's own processor time: waiting for others does not count.  Work that is spread over
     threads needs ``time.perf_counter``.  On virtual machines the thread's clock misses some microseconds where the host

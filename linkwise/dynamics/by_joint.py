@@ -246,6 +246,22 @@ def rates_by_joint(mech: Mechanism, label: str, named: Mapping[str, Any], otherw
     return values
 
 
+def numbers_per_velocity(
+    mech: Mechanism, name: str, value: Any, otherwise: float, positive: bool = False, finite: bool = False
+) -> Float64Array:
+    """(nv,): one number for all, nv numbers, or {joint: number} with ``otherwise`` for the other joints. Numbers must
+    not be negative, or must be ``positive``.
+    """
+    values = rates_by_joint(mech, name, value, otherwise) if isinstance(value, Mapping) else real_numbers(name, value)
+    is_valid = values > 0.0 if positive else values >= 0.0
+    if values.shape not in ((), (mech.nv,)) or not is_valid.all() or (finite and not np.isfinite(values).all()):
+        sign = ("a positive number", "") if positive else ("a number", ", not negative")
+        raise MechanismError(
+            f"{name} must be {sign[0]}, {mech.nv} of them or {{joint: number}}{sign[1]}, got {value!r}"
+        )
+    return np.broadcast_to(values, (mech.nv,))
+
+
 def _with_numbers(values: Float64Array, columns: slice, label: str, value: Any) -> Float64Array:
     """(..., nv): values with a slice replaced by one number, several, or arrays per state."""
     count = columns.stop - columns.start

@@ -22,10 +22,7 @@ __all__ = [
     "momentum_matrix",
     "momentum_rate",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @of_algorithm("momentum_matrix")

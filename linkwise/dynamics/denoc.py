@@ -24,10 +24,7 @@ __all__ = [
     "matrices",
     "udu",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 def _side_by_side(both: Float64Array) -> tuple[Float64Array, Float64Array]:

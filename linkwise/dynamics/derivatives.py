@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,17 @@ from numpy.typing import ArrayLike
 from ..compiler.ir.program import Array as InputArray
 from ..compiler.ir.program import Program
 from ..compiler.kernel import Kernel
-from ..compiler.passes.differentiate import MODES, Directions, differentiate
+from ..compiler.passes.differentiate import MODES, Directions, differentiate, push_forward
+from ..compiler.passes.drop_unread import drop_unread
 from ..compiler.passes.unroll import unroll
-from ..compiler.pipeline import loaded, tangent_basis, trace_algorithm
+from ..compiler.pipeline import compile, loaded, tangent_basis, trace_algorithm
 from ..compiler.recipes import remembered_program
 from ..compiler.registry import compile_instead
-from ..compiler.store import WRENCHES, kernel_function, of_algorithm
+from ..compiler.rolling.choice import may_pay
+from ..compiler.store import WRENCHES, kernel_function, of_algorithm, stored
 from ..compiler.trace import inline, trace
 from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
+from ..mechanics.algorithms.dynamics_derivatives import of_changes
 from ..mechanics.algorithms.integration import METHODS
 from ..mechanism import Mechanism, one_of
 from .settings import ForwardDerivativesSettings, InverseDerivativesSettings
@@ -173,13 +177,44 @@ def inverse_dynamics_second_derivatives(
     forces, ctrl, activation   force elements that act too, as for ``lw.inverse_dynamics``: the joint forces are then
                     those that are missing beside them
 
-    The recursion for the first derivatives is differentiated along q; d_vv follows from d_aq.  The order of results and
-    axes is that of Pinocchio's ComputeRNEASecondOrderDerivatives.
+    The recursion for the first derivatives is differentiated along q; d_vv follows from d_aq.  Where that has loops, it
+    runs once for each direction.  The order of results and axes is that of Pinocchio's
+    ComputeRNEASecondOrderDerivatives.
     """
-    second = kernel_function(mech, "inverse_dynamics_second_derivatives")(q, v, a)
+    if stored(mech, _by_directions, lambda: _by_directions(mech)):
+        second = _second_by_directions(mech, q, v, a)
+    else:
+        second = kernel_function(mech, "inverse_dynamics_second_derivatives")(q, v, a)
     if forces == "none" and ctrl is activation is None:
         return second
     return _solving().with_second_derivatives_of_forces(mech, q, v, second, forces, ctrl, activation)
+
+
+def _by_directions(mech: Mechanism) -> bool:
+    """Whether all columns of the second derivatives together would be a program that nobody waits for."""
+    return not mech.loops and may_pay(mech.n_links, None) and _first(mech, "float64", ()).traced.has_loops
+
+
+def _first(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    return compile("inverse_dynamics_derivatives", mech, dtype, parameters=parameters)
+
+
+def _change_of_first(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+    return jvp_of(_first(mech, dtype, parameters), "q")
+
+
+def _second_by_directions(
+    mech: Mechanism, *state: ArrayLike
+) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
+    """The second derivatives of inverse dynamics, from the changes of the first along each direction."""
+    q, v, a = (np.asarray(x)[..., None, :] for x in state)
+    changes = kernel_function(mech, _change_of_first)(q, v, a, np.eye(mech.nv, dtype=q.dtype))
+    mass = kernel_function(mech, "inverse_dynamics_derivatives")(*state)[..., 2, :, :]
+    rotors = [body.armature for body in mech.bodies if not body.mimic]
+    links_alone = mass - np.diag(np.concatenate(rotors))
+    along_last = np.moveaxis(changes, (-4, -3), (-1, 0))
+    d_qq, d_vv, d_qv, d_aq = of_changes(along_last, links_alone, mech.coordinates.structure_constants)
+    return d_qq, d_vv, d_qv, d_aq
 
 
 @compile_instead("'rk4_step_derivatives', 'semi_implicit_step_derivatives' or that of another method")
@@ -206,6 +241,22 @@ def step_derivatives(
 
 
 # -- of any kernel ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """A request (``compiler.store``) for the derivative of a named algorithm, with some ports, by inputs ``wrt``: as
+    ``jacobian_of`` has it in this mode, or the products with directions of ``jvp_of`` in the mode "products"."""
+
+    algorithm: str
+    wrt: str | tuple[str, ...]
+    ports: tuple[str, ...] = ()
+    mode: str = "auto"
+
+    def __call__(self, mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
+        kernel = compile(self.algorithm, mech, dtype, parameters=parameters, ports=self.ports)
+        return jvp_of(kernel, self.wrt) if self.mode == "products" else jacobian_of(kernel, self.wrt, self.mode)
+
 
 COTANGENT, TANGENT = "cotangent", "tangent"  # names of the additional inputs of ``vjp_of`` and ``jvp_of``
 
@@ -327,32 +378,14 @@ def jvp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True)
 
 def _jvp(traced: Program, configurations: Mapping[str, Mechanism], names: tuple[str, ...], tangent: bool) -> Program:
     """The program of ``jvp_of``."""
-    inputs, results, straight_line = traced.inputs, traced.outputs, unroll(traced)
-    directions = _directions(traced, configurations, names, tangent)
-    ways = []
+    directions, weights = _directions(traced, configurations, names, tangent), []
     for moved in directions:
-        array = inputs[moved.array]
-        shape = array.shape if moved.basis is None else (moved.basis.outputs[0].shape[1],)
-        ways.append(InputArray(_new_name(inputs, f"{array.name}_{TANGENT}"), shape))
-
-    def on_the_way(*arrays: np.ndarray) -> list[np.ndarray]:
-        """f at so many times the direction from where it is asked for."""
-        given, times = list(arrays[: len(inputs)]), arrays[-1]
-        for moved, way in zip(directions, arrays[len(inputs) : -1], strict=True):
-            start = given[moved.array]
-            change = way if moved.basis is None else inline(moved.basis, start, way)[0] @ way
-            given[moved.array] = start.ravel() + change.ravel() * times.ravel()
-        return [_flat(inline(straight_line, *given))]
-
-    line = trace(on_the_way, [*inputs, *ways, InputArray("times", ())], ["f"], traced.name)
-    slope = differentiate(line, [Directions(len(inputs) + len(ways))], "forward")
-
-    def at_the_start(*arrays: np.ndarray) -> list[np.ndarray]:
-        return [inline(slope, *arrays, np.zeros(()))[0][:, 0]]
-
+        array = traced.inputs[moved.array]
+        shape = array.shape if moved.basis is None else (moved.count(traced),)
+        weights.append(InputArray(_new_name(traced.inputs, f"{array.name}_{TANGENT}"), shape))
     by = _words(names)
-    outputs = tuple(InputArray(f"{one.name}_jvp_by_{by}", one.shape) for one in results)
-    return trace(at_the_start, [*inputs, *ways], ["all"], f"{traced.name}_jvp_by_{by}").with_divided_output(outputs)
+    called = f"{traced.name}_jvp_by_{by}", [f"{array.name}_jvp_by_{by}" for array in traced.outputs]
+    return drop_unread(push_forward(traced, directions, weights, called))
 
 
 def _derived(kernel: Kernel, derive: Callable[..., Program], *arguments: Any) -> Kernel:

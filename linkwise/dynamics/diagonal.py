@@ -31,7 +31,8 @@ from ..mechanics.algorithms.metric import connection
 from ..mechanism import Mechanism
 from ..mechanism.scales import scales
 from .decoupled_control import EndEffectorRegulation, RateFeedback, end_effector_regulation, rate_feedback
-from .states import Float64Array
+from .force_elements import NONE, applied
+from .states import ByJoint, Float64Array, checked_arrays
 from .total_rates import of_any_mechanism, within_constraints
 from .trees import mass_matrix, mass_matrix_derivatives, random_state
 
@@ -56,11 +57,7 @@ __all__ = [
     "torques",
     "velocities",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = __all__.copy
 
 # -- transforms (jain1995 Tables 1 and 2) ---------------------------------------------------------------
 
@@ -172,9 +169,17 @@ def motion(
     wrenches: ArrayLike | None = None,
     normalized: bool = True,
     independent: Any = None,
+    forces: Any = NONE,
+    ctrl: ByJoint | None = None,
+    activation: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
     """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of
-    (q, nu) needs, at once (jain1995 Algorithm 8.1)."""
+    (q, nu) needs, at once (jain1995 Algorithm 8.1); ``forces``, ``ctrl`` and ``activation`` are force elements that act
+    too, as for ``lw.forward_dynamics``."""
+    elements = applied(mech, forces, ctrl, activation)
+    if elements is not None:
+        q, tau = checked_arrays(mech, q=q, tau=tau)
+        tau = tau + elements.forces(q, velocities(mech, q, nu, normalized, independent))
     return _two(of_any_mechanism(mech, "diagonal_motion", (q, nu, tau), normalized, independent, wrenches))
 
 
@@ -187,9 +192,12 @@ def forward_dynamics(
     wrenches: ArrayLike | None = None,
     normalized: bool = True,
     independent: Any = None,
+    forces: Any = NONE,
+    ctrl: ByJoint | None = None,
+    activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv,): dnu/dt (or dxi/dt) under joint forces, gravity and ``wrenches``."""
-    return motion(mech, q, nu, tau, wrenches, normalized, independent)[0]
+    """(nv,): dnu/dt (or dxi/dt) under joint forces, gravity, ``wrenches`` and the elements that ``forces`` names."""
+    return motion(mech, q, nu, tau, wrenches, normalized, independent, forces, ctrl, activation)[0]
 
 
 # -- geometry (jain1995 Section 2) --------------------------------------------------------------------

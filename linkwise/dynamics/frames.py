@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.runtime.arrays import all_plain
-from ..compiler.store import either, kernel_function, of_algorithm
+from ..compiler.store import either, in_precision_of_arguments, kernel_function, of_algorithm
 from ..constraints.accelerations import null_space, response
 from ..constraints.decomposition import times, transposed_times
 from ..constraints.elimination_orders import fronts
 from ..constraints.masks import loop_mask, row_mask
-from ..constraints.solver import solve
+from ..constraints.solver import Inputs, solve
 from ..mechanics.algorithms.dexterity import HELD_STILL
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
 from ..mechanism.checks import names_of
@@ -82,6 +82,7 @@ def jacobian_rate_times_velocity(
     return kernel_function(mech, ("jacobian_rate_times_velocity", ("link", link), ("frame", frame)))(q, v)
 
 
+@in_precision_of_arguments
 def operational_inertia(
     mech: Mechanism, q: ArrayLike, link: str, frame: str = "link", active: ArrayLike | None = None
 ) -> Float64Array:
@@ -120,9 +121,10 @@ def operational_inertia(
         return constrained * units[..., None] * units[..., None, :]
 
     tree = mech.spanning_tree
-    return solve(mech, "operational_inertia", (q,), reference, mask, None, options)
+    return solve(mech, "operational_inertia", Inputs((q,), mask), reference, options)
 
 
+@in_precision_of_arguments
 def effective_inertia(
     mech: Mechanism,
     q: ArrayLike,
@@ -159,9 +161,10 @@ def effective_inertia(
             return np.asarray(1.0 / np.where(constrained < HELD_STILL * free, 0.0, constrained))
 
     with np.errstate(divide="ignore"):
-        return solve(mech, "effective_inertia", (q, six), reference, mask, None, options)
+        return solve(mech, "effective_inertia", Inputs((q, six), mask), reference, options)
 
 
+@in_precision_of_arguments
 def manipulability(
     mech: Mechanism,
     q: ArrayLike,
@@ -189,9 +192,10 @@ def manipulability(
         values = np.linalg.svd(allowed, compute_uv=False)
         return np.asarray(np.prod(values, axis=-1) * (values.shape[-1] == len(chosen)))
 
-    return solve(mech, "manipulability", (q,), reference, loop_mask(mech, active, q=q), None, options)
+    return solve(mech, "manipulability", Inputs((q,), loop_mask(mech, active, q=q)), reference, options)
 
 
+@in_precision_of_arguments
 def delassus_matrix(
     mech: Mechanism,
     q: ArrayLike,
@@ -226,7 +230,7 @@ def delassus_matrix(
         moved = np.concatenate([jacobian(mech, q, name, frame) for name in names_of(frames)], axis=-2)
         return _mobility(moved, response(mech, q, active))
 
-    return solve(mech, "frame_mobilities", (plain,), reference, mask, None, options)
+    return solve(mech, "frame_mobilities", Inputs((plain,), mask), reference, options)
 
 
 def _mobility(moved: Float64Array, inverse: Float64Array) -> Float64Array:

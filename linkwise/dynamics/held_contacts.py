@@ -9,7 +9,6 @@ import numpy as np
 
 from ..mechanics.joints import Fixed, Joint, Spherical
 from ..mechanism import ContactPair, Loop, Mechanism, MechanismError, require_mechanism
-from ..mechanism.annotation import with_initial
 from ..mechanism.checks import names_of
 from ..mechanism.family import holding
 from ..mechanism.parts import HELD
@@ -100,7 +99,7 @@ def hold_frames(
             )
         pose = frame_pose(mech, at, name)
         loops.append(Loop(HELD + name, kind, "ground", (pose[:3, :3], pose[:3, 3]), name, (np.eye(3), np.zeros(3))))
-    return holding(mech, loops, annotations=with_initial(mech, at))
+    return holding(mech.metadata.with_initial(at), loops)
 
 
 def _one_configuration(label: str, mech: Mechanism, q: ByJoint | None) -> np.ndarray:

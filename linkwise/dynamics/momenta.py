@@ -22,29 +22,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
-from ..compiler.store import WRENCHES, kernel_function, of_algorithm, stored
-from ..constraints.accelerations import motion_under, null_space_accelerations, terms
+from ..compiler.store import WRENCHES, in_precision_of_arguments, kernel_function, of_algorithm, stored
+from ..constraints.accelerations import by_least_norm, motion_under, null_space_accelerations, terms
 from ..constraints.decomposition import times
 from ..constraints.equations import warn_if_open
 from ..constraints.masks import loop_mask, row_mask
 from ..constraints.redundancy import closable_error
-from ..constraints.solver import solve
+from ..constraints.solver import Inputs, solve
 from ..mechanics.algorithms import momenta as forms
 from ..mechanics.algorithms.algorithm import Algorithm
 from ..mechanics.recursions.fixed_axes import rotates_in_a_plane
 from ..mechanics.recursions.tree import build_tree
 from ..mechanism import Mechanism, require_mechanism
-from .states import Float64Array, checked_arrays
+from .force_elements import NONE, applied
+from .states import ByJoint, Float64Array, checked_arrays
 from .total_rates import within_constraints
 from .trees import coriolis_matrix, mass_matrix
 
 MOST = 16  # degrees of freedom: beyond, the mass matrix as a whole costs more than articulated inertias, or than to ask
 
 __all__ = ["forward_dynamics", "momenta", "motion", "motion_and_total_rates", "velocities"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @of_algorithm("joint_momenta")
@@ -53,6 +51,7 @@ def momenta(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     return kernel_function(mech, "joint_momenta")(q, v)
 
 
+@in_precision_of_arguments
 def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
     """(nv,): v = M^-1 p; of a constrained mechanism the v that keeps its constraints and has the momenta K* p.
 
@@ -65,9 +64,10 @@ def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | 
     q, p = checked_arrays(mech, q=q, p=p)
     mask = loop_mask(mech, active, q=q, p=p)
     warn_if_open(mech, closable_error(mech, q), mask)
-    return solve(mech, "momentum_velocities", (q, p), partial(_velocities, mech), mask)
+    return solve(mech, "momentum_velocities", Inputs((q, p), mask), partial(_velocities, mech))
 
 
+@in_precision_of_arguments
 def motion(
     mech: Mechanism,
     q: ArrayLike,
@@ -75,13 +75,21 @@ def motion(
     tau: ArrayLike,
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
+    forces: Any = NONE,
+    ctrl: ByJoint | None = None,
+    activation: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
     """dp/dt and v, each (nv,), under joint forces, gravity, ``wrenches`` (n_links, 6) and forces of the constraints:
     what an integrator of (q, p) needs, at once.
 
     active   (..., len(mech.loops)) booleans: constraints that hold; all if None
+    forces, ctrl, activation   force elements that act too, as for ``lw.forward_dynamics``
     """
     require_mechanism(mech)
+    elements = applied(mech, forces, ctrl, activation)
+    if elements is not None:
+        q, p, tau = checked_arrays(mech, q=q, p=p, tau=tau)
+        tau = tau + elements.forces(q, velocities(mech, q, p, active))
     if not mech.loops:
         loop_mask(mech, active)
         if wrenches is None:
@@ -90,7 +98,7 @@ def motion(
     q, p, tau = checked_arrays(mech, wrenches, q=q, p=p, tau=tau)
     mask = loop_mask(mech, active, q=q, p=p, tau=tau)
     warn_if_open(mech, closable_error(mech, q), mask)
-    changes, v = solve(mech, "momentum_motion", (q, p, tau), partial(_motion, mech), mask, wrenches)
+    changes, v = solve(mech, "momentum_motion", Inputs((q, p, tau), mask, wrenches), partial(_motion, mech))
     return changes, v
 
 
@@ -104,7 +112,7 @@ def _velocities(
     """The momenta and the drives as forces and accelerations at rest."""
     at = terms(mech, q, np.zeros(mech.nv), active=active)
     rates = mech.constraints.drive_rates if active is None else mech.constraints.drive_rates * row_mask(mech, active)
-    return null_space_accelerations(mech, at, p, -np.broadcast_to(rates, at.bias.shape))
+    return null_space_accelerations(mech, at, p, by_least_norm(mech, at, -np.broadcast_to(rates, at.bias.shape)))
 
 
 def _motion(
@@ -117,7 +125,7 @@ def _motion(
 ) -> tuple[Float64Array, Float64Array]:
     """dp/dt = M a + dM/dt v, and v."""
     v = _velocities(mech, q, p, active)
-    a = motion_under(mech, q, v, tau, wrenches=wrenches, active=active)[1]
+    a = motion_under(mech, Inputs((q, v, tau), active, wrenches))[1]
     skew = coriolis_matrix(mech, q, v)
     return times(mass_matrix(mech, q), a) + times(skew + np.swapaxes(skew, -1, -2), v), v
 
@@ -167,9 +175,13 @@ def forward_dynamics(
     tau: ArrayLike,
     wrenches: ArrayLike | None = None,
     active: ArrayLike | None = None,
+    forces: Any = NONE,
+    ctrl: ByJoint | None = None,
+    activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv,): dp/dt under joint forces, gravity, ``wrenches`` and forces of the constraints (``active`` ones)."""
-    return motion(mech, q, p, tau, wrenches, active)[0]
+    """(nv,): dp/dt under joint forces, gravity, ``wrenches`` and forces of the constraints (``active`` ones) and of the
+    elements that ``forces`` names."""
+    return motion(mech, q, p, tau, wrenches, active, forces, ctrl, activation)[0]
 
 
 def cheapest_form(mech: Mechanism) -> str:

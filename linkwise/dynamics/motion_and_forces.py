@@ -11,21 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.store import WRENCHES, float64_function, kernel_function
+from ..compiler.store import WRENCHES, float64_function, in_precision_of_arguments, kernel_function
 from ..constraints import accelerations as constrained_dynamics
 from ..constraints import derivatives as constrained_derivatives
 from ..constraints import inverse as constrained_inverse
 from ..constraints import reactions
-from ..constraints.inverse_derivatives import derivatives_of_inverse_dynamics
 from ..constraints.variations import state_of
 from ..mechanism import Mechanism, MechanismError
-from .force_elements import NONE, applied
+from .force_elements import NONE, Applied, applied
+from .settings import (
+    ForwardDerivativesSettings,
+    ForwardDynamicsSettings,
+    InverseDerivativesSettings,
+    InverseDynamicsSettings,
+    JointWrenchesSettings,
+)
 from .states import Float64Array, at_rest, checked_arrays, state_arrays
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
 Four = tuple[Float64Array, Float64Array, Float64Array, Float64Array]
 
 
+@in_precision_of_arguments
 def forward_dynamics(
     mech: Mechanism,
     q: Any,
@@ -33,123 +40,73 @@ def forward_dynamics(
     tau: Any = None,
     wrenches: Any = None,
     method: str | None = None,
-    active: Any = None,
-    independent: Any = None,
-    baumgarte: tuple[float, float] | None = None,
-    damping: float | None = None,
-    rank: Any = None,
-    tolerance: float | None = None,
-    forces: Any = NONE,
-    ctrl: Any = None,
-    activation: Any = None,
+    **settings: Any,
 ) -> Float64Array:
-    elements = applied(mech, forces, ctrl, activation)
+    elements, solver = _acting(mech, ForwardDynamicsSettings, settings)
     if elements is not None:
         q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
         tau = tau + elements.forces(q, v)
-    constrained = mech.loops or any(x is not None for x in (active, independent, baumgarte, damping, rank, tolerance))
-    if constrained or method in constrained_dynamics.ALL_METHODS:
-        how = {"wrenches": wrenches, "active": active, "independent": independent, "baumgarte": baumgarte}
-        how |= {"damping": damping, "rank": rank, "tolerance": tolerance}
-        return constrained_dynamics.forward_dynamics(mech, q, v, tau, method or "elimination", **how)
+    if mech.loops or solver or method in constrained_dynamics.ALL_METHODS:
+        how = method or "elimination"
+        return constrained_dynamics.forward_dynamics(mech, q, v, tau, how, wrenches=wrenches, **solver)
     return _of_tree(mech, "forward_dynamics", {"q": q, "v": v, "tau": tau}, wrenches, method=method)
 
 
+@in_precision_of_arguments
 def inverse_dynamics(
-    mech: Mechanism,
-    q: Any,
-    v: Any = None,
-    a: Any = None,
-    wrenches: Any = None,
-    actuated: Any = None,
-    unactuated: Any = None,
-    weights: Any = None,
-    distribution: Any = None,
-    independent: Any = None,
-    active: Any = None,
-    forces: Any = NONE,
-    ctrl: Any = None,
-    activation: Any = None,
+    mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, **settings: Any
 ) -> Float64Array:
-    elements = applied(mech, forces, ctrl, activation)
+    if mech.loops and not settings:
+        return constrained_inverse.inverse_dynamics(mech, q, v, a, wrenches=wrenches)
+    elements, sharing = _acting(mech, InverseDynamicsSettings, settings)
     besides: Float64Array | None = None
     if elements is not None:
         at_q, at_v = _arrays(mech, q=q, v=v)
         q, v, besides = at_q, at_v, elements.forces(at_q, at_v)
-    shared = {"actuated": actuated, "unactuated": unactuated, "weights": weights, "distribution": distribution}
-    shared |= {"independent": independent, "active": active}
-    if mech.loops or isinstance(a, Mapping) or any(x is not None for x in shared.values()):
-        return constrained_inverse.inverse_dynamics(mech, q, v, a, wrenches=wrenches, besides=besides, **shared)
+    if mech.loops or isinstance(a, Mapping) or sharing:
+        return constrained_inverse.inverse_dynamics(mech, q, v, a, wrenches=wrenches, besides=besides, **sharing)
     needed = _of_tree(mech, "inverse_dynamics", {"q": q, "v": v, "a": a}, wrenches)
     return needed if besides is None else needed - besides
 
 
-def static_forces(
-    mech: Mechanism,
-    q: Any,
-    wrenches: Any = None,
-    actuated: Any = None,
-    unactuated: Any = None,
-    weights: Any = None,
-    active: Any = None,
-    forces: Any = NONE,
-    ctrl: Any = None,
-    activation: Any = None,
-) -> Float64Array:
-    shared = {"actuated": actuated, "unactuated": unactuated, "weights": weights, "active": active}
-    acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
-    return inverse_dynamics(mech, q, None, None, wrenches, **shared, **acts)
+@in_precision_of_arguments
+def static_forces(mech: Mechanism, q: Any, wrenches: Any = None, **settings: Any) -> Float64Array:
+    return inverse_dynamics(mech, q, None, None, wrenches, **settings)
 
 
+@in_precision_of_arguments
 def joint_wrenches(
-    mech: Mechanism,
-    q: Any,
-    v: Any = None,
-    a: Any = None,
-    wrenches: Any = None,
-    tau: Any = None,
-    actuated: Any = None,
-    active: Any = None,
-    forces: Any = NONE,
-    ctrl: Any = None,
-    activation: Any = None,
+    mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, tau: Any = None, **settings: Any
 ) -> Float64Array:
     if a is not None and tau is not None:
         raise MechanismError("joint wrenches follow from accelerations a or from joint forces tau: give one of them")
-    elements = applied(mech, forces, ctrl, activation)
+    elements, sharing = _acting(mech, JointWrenchesSettings, settings)
     if not mech.loops and tau is None:
         if elements is not None:
             q, v, a = _arrays(mech, q=q, v=v, a=a)
             wrenches = elements.wrenches(q, v) + (0.0 if wrenches is None else np.asarray(wrenches, dtype=float))
         return _of_tree(mech, "joint_wrenches", {"q": q, "v": v, "a": a}, wrenches)
     if tau is None:
-        acts = {"forces": forces, "ctrl": ctrl, "activation": activation}
-        tau = inverse_dynamics(mech, q, v, a, wrenches, actuated=actuated, active=active, **acts)
+        tau = inverse_dynamics(mech, q, v, a, wrenches, **settings)
     if elements is not None:
         q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
         tree, pushes = mech.spanning_tree, elements.wrenches(q, v)
         at_joints = elements.forces(q, v) - float64_function(tree, "static_forces")(q)
         tau = tau + at_joints + float64_function(tree, ("static_forces", WRENCHES))(q, pushes)
         wrenches = pushes + (0.0 if wrenches is None else np.asarray(wrenches, dtype=float))
-    return reactions.joint_wrenches(mech, q, v, tau, wrenches, active)
+    return reactions.joint_wrenches(mech, q, v, tau, wrenches, sharing.get("active"))
 
 
+@in_precision_of_arguments
 def forward_dynamics_derivatives(
-    mech: Mechanism,
-    q: Any,
-    v: Any = None,
-    tau: Any = None,
-    wrenches: Any = None,
-    active: Any = None,
-    forces: Any = NONE,
-    ctrl: Any = None,
-    activation: Any = None,
+    mech: Mechanism, q: Any, v: Any = None, tau: Any = None, wrenches: Any = None, **settings: Any
 ) -> Three:
-    elements = applied(mech, forces, ctrl, activation)
-    if mech.loops and elements is active is None:
+    if mech.loops and not settings:
         return constrained_derivatives.forward_dynamics_derivatives(mech, q, v, tau, wrenches)
+    elements, others = _acting(mech, ForwardDerivativesSettings, settings)
+    active = others.get("active")
     if mech.loops or active is not None:
-        at = state_of(mech, q, v, tau, wrenches, None, elements=elements, active=active)
+        at = state_of(mech, q, v, tau, wrenches, elements, active)
         return constrained_derivatives.derivatives_at(at)
     if elements is None:
         return _three(_of_tree(mech, "forward_dynamics_derivatives", {"q": q, "v": v, "tau": tau}, wrenches))
@@ -160,21 +117,14 @@ def forward_dynamics_derivatives(
     return by_q + by_tau @ of_forces[0], by_v + by_tau @ of_forces[1], by_tau
 
 
+@in_precision_of_arguments
 def inverse_dynamics_derivatives(
-    mech: Mechanism,
-    q: Any,
-    v: Any = None,
-    a: Any = None,
-    wrenches: Any = None,
-    actuated: Any = None,
-    active: Any = None,
-    forces: Any = NONE,
-    ctrl: Any = None,
-    activation: Any = None,
+    mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, **settings: Any
 ) -> Three:
-    elements = applied(mech, forces, ctrl, activation)
-    if mech.loops or actuated is not None or active is not None:
-        return derivatives_of_inverse_dynamics(mech, q, v, a, wrenches, actuated, elements, active)
+    elements, sharing = _acting(mech, InverseDerivativesSettings, settings)
+    if mech.loops or sharing:
+        at = state_of(mech, q, v, a, wrenches, elements, sharing.get("active"))
+        return constrained_inverse.derivatives_of_inverse_dynamics(at, sharing.get("actuated"))
     if elements is None:
         return _three(_of_tree(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
     q, v, a = _arrays(mech, q=q, v=v, a=a)
@@ -194,6 +144,18 @@ def with_second_derivatives_of_forces(
     bends, n = elements.second_derivatives(q, v), mech.nv
     d_qq, d_vv, d_qv, d_aq = second
     return d_qq - bends[..., :n, :n], d_vv - bends[..., n:, n:], d_qv - bends[..., :n, n:], d_aq
+
+
+def _acting(mech: Mechanism, known: Any, settings: Mapping[str, Any]) -> tuple[Applied | None, dict[str, Any]]:
+    """The force elements that act, and the other settings that are given, of those that a ``TypedDict`` lists."""
+    if not settings:
+        return None, {}
+    for name in settings:
+        if name not in known.__annotations__:
+            raise TypeError(f"unexpected keyword argument {name!r}: there are {', '.join(known.__annotations__)}")
+    chosen = (settings.get("forces", NONE), settings.get("ctrl"), settings.get("activation"))
+    others = {name: x for name, x in settings.items() if x is not None and name not in ("forces", "ctrl", "activation")}
+    return applied(mech, *chosen), others
 
 
 def _arrays(mech: Mechanism, **arrays: Any) -> list[Float64Array]:

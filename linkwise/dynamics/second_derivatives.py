@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.kernel import Kernel
-from ..compiler.pipeline import compile
 from ..compiler.registry import compile_instead
 from ..compiler.store import float64_function
 from ..constraints.accelerations import terms
 from ..constraints.assembly import project
 from ..constraints.derivatives import derivatives_at
 from ..constraints.force_derivatives import moving_forces
-from ..constraints.masks import mechanism_holding
 from ..constraints.sizes import sizes
-from ..constraints.solver import RELIABLE, completed, serves
+from ..constraints.solver import Inputs, answers, complete, serves
 from ..constraints.variations import State, applied_force, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
-from .derivatives import forward_dynamics_derivatives, inverse_dynamics_second_derivatives, jvp_of
+from .derivatives import Derivative, forward_dynamics_derivatives, inverse_dynamics_second_derivatives
 from .force_elements import NONE, applied
 from .states import Argument, ByJoint, Float64Array
 from .trees import forward_dynamics, integrate
@@ -68,7 +65,7 @@ def forward_dynamics_second_derivatives(
     where positions are singular, loops open or velocities inconsistent.
     """
     elements = applied(mech, forces, ctrl, activation)
-    at = state_of(mech, q, v, tau, None, None, elements=elements, active=active)
+    at = state_of(mech, q, v, tau, None, elements, active)
     return _second_derivatives(at, None if along is None else _direction(at, along))
 
 
@@ -151,16 +148,18 @@ def _products(at: State, steps: Float64Array) -> Arrays:
     if at.passive is None and serves(at.mech, CONSTRAINED, at.active is None):
         given, ports = ([], ()) if at.active is None else ([at.active], (("ports", ("active",)),))
         consistency = float64_function(at.mech, (CONSTRAINED, *ports))(at.q, at.v, at.tau, *given)[-1]
-        products = float64_function(at.mech, _products_by_all if at.active is None else _products_under_mask)
+        held = () if at.active is None else ("active",)
+        products = float64_function(at.mech, Derivative(CONSTRAINED, ("q", "v", "tau"), held, mode="products"))
         results = tuple(products(at.q, at.v, at.tau, *given, *np.split(steps, 3, axis=-1))[:3])
-        poor = np.broadcast_to(~(np.asarray(consistency) > RELIABLE), batch)
+        poor = np.broadcast_to(~answers(np.asarray(consistency)), batch)
     if poor.any():
 
-        def differences(q: Any, v: Any, tau: Any, steps: Any, active: Any, *driving: Any) -> Arrays:
-            elements = None if at.passive is None else at.passive.driven_by(*driving[:-1])
+        def differences(q: Any, v: Any, tau: Any, steps: Any, *rest: Any) -> Arrays:
+            *driving, active, _ = rest
+            elements = None if at.passive is None else at.passive.driven_by(*driving)
             return _differences(State(at.mech, q, v, tau, None, elements, active), steps)
 
-        completed(results, poor, differences, at.q, at.v, at.tau, steps, at.active, *_inputs(at))
+        complete(results, poor, differences, Inputs((at.q, at.v, at.tau, steps, *_inputs(at)), at.active))
     return results
 
 
@@ -184,30 +183,9 @@ def _differences(at: State, steps: Float64Array) -> Arrays:
 
     def first(offset: float) -> Float64Array:
         q, v = integrate(mech, at.q, offset * s * step, 1.0), at.v + offset * s * change
-        q, v = _closed(mech, q, v, at.active)
+        q, v = project(mech, q, v, aim=np.finfo(float).eps, active=None if at.active is None else at.active > 0.0)
         return np.stack(derivatives_at(at._replace(q=q, v=v, tau=at.tau + offset * s * push)))
 
     total = sum(weight * (first(offset) - first(-offset)) for offset, weight in WEIGHTS.items())
     by_q, by_v, by_tau = np.asarray(total) / s[..., None]
     return by_q, by_v, by_tau
-
-
-def _closed(mech: Mechanism, q: Float64Array, v: Float64Array, active: Float64Array | None) -> list[Float64Array]:
-    """States (k, ...) nearby in which the loops that hold are closed."""
-    if active is None:
-        return list(project(mech, q, v, aim=np.finfo(float).eps))
-    found = [np.array(q), np.array(v)]
-    for held in np.unique(active, axis=0):
-        states, part = (active == held).all(axis=-1), mechanism_holding(mech, held)
-        closed = project(part, q[states], v[states], aim=np.finfo(float).eps)
-        for whole, own in zip(found, closed, strict=True):
-            whole[states] = own
-    return found
-
-
-def _products_by_all(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    return jvp_of(compile(CONSTRAINED, mech, dtype, parameters=parameters), ("q", "v", "tau"))
-
-
-def _products_under_mask(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> Kernel:
-    return jvp_of(compile(CONSTRAINED, mech, dtype, parameters=parameters, ports=("active",)), ("q", "v", "tau"))

@@ -3,13 +3,14 @@
 Terms of the equation of motion M a + h = tau - G* lambda (mass matrix, bias, gravity) are those of the spanning tree,
 also where constraints act; what is solved for (accelerations, forces, reactions) is under them.  q is (nq,), v, a and
 tau are (nv,), each with any leading batch shape; see docs/conventions.md for frames.
-All-float32 arguments are computed in float32, everything else in float64.
+All-float32 arguments give float32 results, everything else is computed in float64.  Kernels of trees, and of terms of
+the equation of motion, compute in float32; what is solved for under constraints, with force elements or with settings
+is computed in float64 and rounded, as ranks and pivots of constraints take double precision to decide.
 """
 
 from __future__ import annotations
 
 import operator
-from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.store import either, kernel_function, of_algorithm
 from ..mechanism import Mechanism, require_mechanism
-from ..mechanism.sampling import within_range_of
+from ..mechanism.sampling import redraw_within_limits
 from .settings import ForwardDynamicsSettings, InverseDynamicsSettings, JointWrenchesSettings, StaticForcesSettings
 from .states import ByJoint, Float64Array
 
@@ -35,7 +36,6 @@ def _solving() -> ModuleType:
 @of_algorithm(
     "inverse_dynamics",
     general=lambda: _solving().inverse_dynamics,
-    with_constraints=lambda: partial(partial, _solving().constrained_inverse.inverse_dynamics),
     settings=InverseDynamicsSettings,
 )
 def inverse_dynamics(
@@ -363,4 +363,4 @@ def random_state(
     parts = [body.kind.random(rng, shape) for body in mech.bodies if not body.mimic]
     q = np.concatenate(parts, axis=-1) if parts else np.zeros((*shape, 0))
     v = rng.normal(size=(*shape, mech.nv))
-    return within_range_of(mech, rng, q, v) if within_limits else (q, v)
+    return redraw_within_limits(mech, rng, q, v) if within_limits else (q, v)

@@ -5,8 +5,10 @@ models of theirs from a mechanism's numbers, and mechanisms as text of the forma
     tau = there.inverse.tau(q_there, pinocchio.rnea(model, data, there.q(q), there.v(q, v), there.a(q, v, a)))
 """
 
+import linkwise as lw
+from linkwise.writers import text_of
+
 from .conversion import Conversion
-from .documents import mjcf_text, urdf_text
 from .mechanisms import to_mechanism
 from .mujoco import from_mujoco, mujoco_model, to_mujoco
 from .pinocchio import from_pinocchio, pinocchio_model, to_pinocchio
@@ -23,7 +25,18 @@ __all__ = [
     "to_pinocchio",
     "urdf_text",
 ]
+__dir__ = __all__.copy
 
 
-def __dir__() -> list[str]:
-    return __all__
+def urdf_text(mech: lw.Mechanism, strict: bool = False) -> str:
+    """The text that ``mech.save("robot.urdf")`` writes. ``strict`` raises for anything URDF cannot express instead of
+    warning.
+    """
+    return text_of(mech, ".urdf", strict=strict)
+
+
+def mjcf_text(mech: lw.Mechanism, strict: bool = False) -> str:
+    """The text that ``mech.save("robot.xml")`` writes. ``strict`` raises for anything MJCF cannot express instead of
+    warning.
+    """
+    return text_of(mech, ".xml", strict=strict)

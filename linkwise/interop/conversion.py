@@ -28,14 +28,14 @@ VELOCITY, FORCE = "v", "tau"  # what the rows or columns of a matrix belong to
 class Tie(NamedTuple):
     """A joint's coordinates in both libraries.
 
-    chart              how its coordinates go together
-    place              where its coordinates are here (``mech.coordinates.place``), with ratio and offset of a joint
-                       that mimics another here and is free there
-    q_there, v_there   lists of indices
+    chart              conversion of its coordinates
+    entry              its coordinates here (``mech.coordinates.place``), with ratio and offset of a joint that mimics
+                       another here and is free in the other library
+    q_there, v_there   lists of indices in the other library
     """
 
     chart: Same
-    place: Any
+    entry: Any
     q_there: list[int]
     v_there: list[int]
     mimics: bool = False
@@ -54,7 +54,7 @@ class SameNumbers(NamedTuple):
 class Pairing:
     """A mechanism and its model in another library, matched joint by joint.
 
-    q_start   (nq there,): coordinates of what the mechanism does not have
+    q_start   (nq there,): coordinates of joints that the mechanism does not have
     """
 
     mech: lw.Mechanism
@@ -70,8 +70,8 @@ class Pairing:
 
     def _same(self, mimics: bool) -> SameNumbers:
         ties = [tie for tie in self.ties if type(tie.chart).forth is Same.forth and tie.mimics == mimics]
-        here = [k for tie in ties for k in range(self.mech.nv)[tie.place.v_index]]
-        ratios = [tie.place.ratio for tie in ties for _ in tie.v_there]
+        here = [k for tie in ties for k in range(self.mech.nv)[tie.entry.v_index]]
+        ratios = [tie.entry.ratio for tie in ties for _ in tie.v_there]
         return SameNumbers(here, [k for tie in ties for k in tie.v_there], ratios)
 
     @cached_property
@@ -83,22 +83,22 @@ class Pairing:
         return self._same(mimics=True)
 
     def q_forth(self, q: np.ndarray) -> np.ndarray:
-        """Configurations to theirs."""
+        """Configurations converted to the other library."""
         q_there = np.broadcast_to(self.q_start, (*q.shape[:-1], len(self.q_start))).astype(q.dtype)
         for tie in self.ties:
-            q_there[..., tie.q_there] = tie.chart.q_there(tie.place.positions(q))
+            q_there[..., tie.q_there] = tie.chart.q_there(tie.entry.positions(q))
         return q_there
 
     def q_back(self, q: np.ndarray) -> np.ndarray:
-        """Configurations to ours."""
+        """Configurations converted to linkwise."""
         q_here = np.empty((*q.shape[:-1], self.mech.nq), dtype=q.dtype)
         for tie in self.ties:
             if not tie.mimics:
-                q_here[..., tie.place.q_index] = tie.chart.q_here(q[..., tie.q_there])
+                q_here[..., tie.entry.q_index] = tie.chart.q_here(q[..., tie.q_there])
         return q_here
 
     def astray(self, q: np.ndarray) -> list[str]:
-        """Joints that mimic others here, and are elsewhere in their configurations."""
+        """Mimic joints whose positions in the other library contradict their leader."""
         expected = self.q_forth(self.q_back(q))
         return [tie.joint for tie in self.ties if tie.mimics and _apart(q, expected, tie.q_there)]
 
@@ -117,7 +117,7 @@ class Pairing:
         for same in (self._own, self._following) if quantity == VELOCITY else (self._own,):
             there[..., same.there] = np.array(same.ratio, dtype=x.dtype) * x[..., same.here]
         for tie in self._turned:
-            there[..., tie.v_there] = tie.chart.forth(q[..., tie.place.q_index], x[..., tie.place.v_index])
+            there[..., tie.v_there] = tie.chart.forth(q[..., tie.entry.q_index], x[..., tie.entry.v_index])
         return there
 
     def back(self, q: np.ndarray, x: np.ndarray, quantity: str) -> np.ndarray:
@@ -127,14 +127,14 @@ class Pairing:
         for here, there, ratio in zip(*self._following, strict=True) if quantity == FORCE else ():
             here_x[..., here] += ratio * x[..., there]
         for tie in self._turned:
-            here_x[..., tie.place.v_index] = tie.chart.back(q[..., tie.place.q_index], x[..., tie.v_there])
+            here_x[..., tie.entry.v_index] = tie.chart.back(q[..., tie.entry.q_index], x[..., tie.v_there])
         return here_x
 
     def turning(self, tangent: np.ndarray, x: np.ndarray) -> np.ndarray:
         """W(tangent) x, (..., nv): T changes by T W(tangent) per unit of motion along the tangent."""
         result = np.zeros(np.broadcast_shapes(tangent.shape, x.shape), dtype=x.dtype)
         for tie in self._turned:
-            here = tie.place.v_index
+            here = tie.entry.v_index
             result[..., here] = tie.chart.turning(tangent[..., here], x[..., here])
         return result
 
@@ -174,8 +174,8 @@ def _apart(values: np.ndarray, expected: np.ndarray, entries: list[int]) -> bool
 class Conversion:
     """Converts arrays from the coordinates of one library to those of the other; batches as in NumPy.
 
-    All that a method is given is in the coordinates of the side it comes from, all that it returns in those of the
-    other.  ``inverse`` is the other direction.
+    Arguments of methods are in the coordinates of the first library, results in those of the second. ``inverse``
+    converts back.
 
     pairing   the joints of both sides
     forth     from linkwise to the other library, or back
@@ -216,7 +216,7 @@ class Conversion:
         return self._vectors(q, a, VELOCITY) - self.pairing.turning(v, v)
 
     def tau(self, q: Any, tau: Any) -> np.ndarray:
-        """(..., nv): joint forces at q.  To a library where joints are free that mimic others here, these get none."""
+        """(..., nv): joint forces at q. They are zero for mimic joints that are free in the other library."""
         return self._vectors(q, self._array("tau", tau, self._nv), FORCE)
 
     def state(self, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -294,7 +294,7 @@ class Conversion:
         return self._array("spatial vector", vector, 6)[..., LINEAR_FIRST]
 
     def _warn_of(self, quantity: str, joints: list[str]) -> None:
-        """That what the mimicked joints say is not what these do."""
+        """Warn that mimic joints contradict their leaders."""
         if joints:
             warnings.warn(
                 f"{', '.join(joints)} of mechanism {self.pairing.mech.name!r} mimic others and are free in "
@@ -326,7 +326,9 @@ class Conversion:
         return self.pairing.forth(q, x, quantity) if self.forth else self.pairing.back(q, x, quantity)
 
     def _map(self, q: np.ndarray, matrix: np.ndarray, takes: str, gives: str) -> np.ndarray:
-        """A linear map at our configuration: rows change as what it gives, columns as the dual of what it takes."""
+        """A linear map at our configuration: rows transform like its results, columns like the dual of its
+        arguments.
+        """
         q = q[..., None, :]
         rows_changed = np.swapaxes(self._convert_vectors(q, np.swapaxes(matrix, -1, -2), gives), -1, -2)
         return self._convert_vectors(q, rows_changed, FORCE if takes == VELOCITY else VELOCITY)

@@ -17,10 +17,10 @@ from .pairing import Foreign, paired
 
 
 def to_mechanism(mech: lw.Mechanism, other: lw.Mechanism, others: Iterable[str] = ()) -> Conversion:
-    """A conversion of states, forces and matrices to the joint order of another mechanism with the same joints. A
-    saved and reloaded mechanism has depth-first order (MJCF) or composed joints.
+    """A conversion of states, forces and matrices to the joint order of another mechanism with the same joints. A saved
+    and reloaded mechanism has depth-first order (MJCF) or composed joints.
 
-    others   names of joints there that are locked in ``mech``: they stay at ``other.initial``
+    others   names of joints of the other mechanism that are locked in ``mech``: they stay at ``other.initial``
     """
     there = {}
     for body in other.bodies:

@@ -22,12 +22,12 @@ def to_mujoco(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> Con
     """Conversion of states, forces, matrices and Jacobians from linkwise's to MuJoCo's coordinates.
 
     model    an ``mujoco.MjModel`` of the same mechanism: from the same MJCF file, or from one that ``mech.save`` wrote;
-             joints are found by their names, wherever they are, and a free joint by being one
-    others   names of MuJoCo's joints that are locked in the mechanism: they stay at ``qpos0``, or where an equality
-             holds them
+             joints are matched by name, in any order, and a free joint with a free joint
+    others   names of MuJoCo's joints that are locked in the mechanism: they stay at ``qpos0``, or at the value of an
+             equality
 
-    q is qpos, v is qvel, a is qacc, tau is a force such as qfrc_applied.  Joints that mimic others here are free there:
-    their equalities are forces.  ``jacobian`` is of jacp above jacr.
+    q is qpos, v is qvel, a is qacc, tau is a force such as qfrc_applied. Joints that mimic others here are free in
+    MuJoCo: their equalities are forces. ``jacobian`` is of jacp above jacr.
     """
     import mujoco
 
@@ -67,7 +67,7 @@ def _chart(body: Any, joint: Foreign) -> Same:
 
 
 def _names(model: Any) -> list[str]:
-    """The names that linkwise gives to the joints: their own, or those of their bodies."""
+    """The names of joints as linkwise reads them: their own, or those of their bodies."""
     taken = {model.joint(j).name for j in range(model.njnt)}
     names = []
     for j in range(model.njnt):

@@ -20,11 +20,12 @@ def to_pinocchio(mech: lw.Mechanism, model: Any, others: Iterable[str] = ()) -> 
     """Conversion of states, forces, matrices and Jacobians from linkwise's to Pinocchio's coordinates.
 
     model    a ``pinocchio.Model`` of the same mechanism: from the same URDF file, or ``pinocchio_model(mech)``; joints
-             are found by their names, wherever they are, a free-flyer by being one, and the joint of
-             ``lw.load(..., floating_base=lw.Planar())`` as the root joint
-    others   names of joints there that are locked in the mechanism: they stay neutral
+             are matched by name, in any order, a free-flyer with a free joint, and the joint of
+             ``lw.load(..., floating_base=lw.Planar())`` with the root joint
+    others   names of Pinocchio's joints that are locked in the mechanism: they stay neutral
 
-    Joints that mimic others may do so there, or be free; unlimited revolute joints may be angles or cosine and sine.
+    Joints that mimic others may do so in Pinocchio too, or be free; unlimited revolute joints may be angles or cosine
+    and sine.
     """
     import pinocchio as pin
 

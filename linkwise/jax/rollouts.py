@@ -18,15 +18,13 @@ from ..motion.step_kernels import (
     ACTIVATION,
     ACTIVE,
     DRIVE,
-    GAINS,
-    PER_STEP,
-    RELIABLE,
     arrays_by_name,
     check_numbers,
-    left_out,
+    optional_inputs,
+    relied_on,
+    step_inputs,
     step_length,
     stride,
-    with_motors,
 )
 from .kernels import call_p
 from .signatures import Signature, precision_of, signature, usual_target
@@ -97,15 +95,8 @@ def rollout(
     if mech.constraints.driven and drive is None:  # from the time 0
         arguments[DRIVE] = lw.motion.drive_values(mech, np.asarray(dt), count, method)
     arguments |= {name: jnp.asarray(arguments[name], dtype) for name in (ACTIVE, DRIVE) if name in arguments}
-    inputs = (
-        *("wrenches",) * (wrenches is not None),
-        *("feedback",) * bool(feedback),
-        *("gain",) * ("gain" in arguments),
-    )
-    inputs += (ACTIVE,) * (ACTIVE in arguments)
-    kernel = lw.motion.step_kernel(
-        mech, dt, method, inputs, tuple(parameters or ()), passive, dtype=dtype, target=usual_target()
-    )
+    parts = (optional_inputs(arguments), tuple(parameters or ()), passive)
+    kernel = lw.motion.step_kernel(mech, dt, method, *parts, dtype=dtype, target=usual_target())
     called = signature(kernel)
     path = _motion(called, count, apart, mech.nq, mech.nv)(*_inputs(mech, called, arguments, count))
     if final_only:
@@ -142,31 +133,21 @@ def _inputs(
     mech: lw.Mechanism, called: Signature, arguments: Mapping[str, Any], steps: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The checked inputs of a step by name: constant ones (..., core), and those given per step (steps, ..., core)."""
-    unknown = [name for name in arguments if name not in called.names]
-    if unknown:
-        raise lw.KernelError(
-            f"rollout: nothing takes {', '.join(unknown)} in steps of mechanism {mech.name!r}, which take "
-            f"{', '.join(called.names)}"
-        )
+
+    def array(name: str, x: Any) -> Any:
+        return called.array(name, x if name in arguments and x is arguments[name] else x.astype(called.dtype))
+
     fixed, changing = {}, {}
-    for name, core in zip(called.names, called.shapes, strict=True):
-        x = called.array(
-            name, arguments[name] if name in arguments else left_out(mech, name, core).astype(called.dtype)
-        )
-        if name in GAINS and x.ndim == 0:
-            x = jnp.where(with_motors(mech), x, jnp.zeros((), x.dtype))
-        lead = x.ndim - len(core)
-        per_step = name in PER_STEP and lead > 0
-        if lead < 0 or x.shape[lead:] != core or (per_step and x.shape[lead - 1] not in (1, steps)):
-            raise lw.KernelError(_misfit(name, x.shape, core, steps if name in PER_STEP else None))
+    shapes = dict(zip(called.names, called.shapes, strict=True))
+    for name, (x, axis) in step_inputs(mech, shapes, arguments, steps, array).items():
         if name in arguments and _is_known(arguments[name], x):
             check_numbers(mech, name, np.asarray(arguments[name], x.dtype))
-        if not per_step:
+        if axis is None:
             fixed[name] = x
-        elif x.shape[lead - 1] == 1:
-            fixed[name] = jnp.squeeze(x, lead - 1)
+        elif x.shape[axis] == 1:
+            fixed[name] = jnp.squeeze(x, axis)
         else:
-            changing[name] = jnp.moveaxis(x, lead - 1, 0)
+            changing[name] = jnp.moveaxis(x, axis, 0)
     leads = _leads(called, fixed, changing)
     try:
         np.broadcast_shapes(*leads.values())
@@ -183,14 +164,6 @@ def _is_known(value: Any, x: Any) -> bool:
     return not isinstance(value, jax.Array) or all(device.platform == "cpu" for device in value.devices())
 
 
-def _misfit(name: str, shape: tuple[int, ...], core: tuple[int, ...], steps: int | None) -> str:
-    numbers = ", ".join(map(str, core))
-    expected = f"(..., {numbers})" if core else "(...)"
-    if steps is not None:
-        expected = f"({numbers},), ({steps}, {numbers}), (..., {steps}, {numbers}) or (..., 1, {numbers})"
-    return f"rollout: {name} has shape {shape}, expected {expected}"
-
-
 @lru_cache(maxsize=256)
 def _motion(called: Signature, steps: int, every: int, nq: int, nv: int) -> Callable[..., tuple[jax.Array, ...]]:
     """The rollout as a compiled function of the constant inputs and of those per step, whose first axis is the step."""
@@ -205,7 +178,7 @@ def _motion(called: Signature, steps: int, every: int, nq: int, nv: int) -> Call
             inputs = {**fixed, **now, **dict(zip(names, state, strict=True))}
             end, *trust = call_p.bind(*(inputs[name] for name in called.names), called=called)
             if trust:
-                end = jnp.where(trust[0][..., None] > RELIABLE, end, jnp.nan)
+                end = jnp.where(relied_on(trust[0])[..., None], end, jnp.nan)
             return tuple(jnp.split(end, (nq, nq + nv), axis=-1)[: len(names)]), None
 
         def record(state: tuple[Any, ...], now: dict[str, Any]) -> tuple[Any, Any]:

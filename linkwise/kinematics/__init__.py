@@ -8,8 +8,7 @@ from ..constraints.singular import time_to_singular
 from ..dynamics.frames import jacobian_rate_times_velocity, manipulability
 from ..dynamics.trees import acceleration_parts, coordinate_rates, forward_link_accelerations, interpolate
 from . import se3, so3
-from .branches import inverse_kinematics_branches
-from .inverse import InverseKinematics, InverseKinematicsError
+from .inverse import InverseKinematics, InverseKinematicsError, inverse_kinematics_branches
 from .targets import CenterOfMassTarget, FrameTarget
 
 __all__ = [
@@ -34,7 +33,4 @@ __all__ = [
     "so3",
     "time_to_singular",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

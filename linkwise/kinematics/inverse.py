@@ -1,13 +1,13 @@
-"""Inverse kinematics of many targets at once: compiled iterations, and a driver that batches what is left again.
+"""Inverse kinematics of many targets at once: compiled iterations, and a driver that regroups unsolved states.
 
 A kernel runs several iterations (``mechanics/algorithms/inverse_kinematics.py``) of a batch of states without
-returning.  States that have not converged are gathered into a smaller batch, and go on while they get nearer; those
-that do not start again from another guess.
+returning. States that have not converged are gathered into a smaller batch. They go on while their error decreases, and
+restart from another guess otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,17 +21,32 @@ from ..compiler.store import float64_function, stored
 from ..display import mimebundle
 from ..dynamics.by_joint import configuration_by_joint
 from ..dynamics.states import Float64Array, common_batch, real_numbers
+from ..dynamics.trees import random_state
 from ..mechanics.algorithms.algorithm import Algorithm
-from ..mechanics.algorithms.inverse_kinematics import PROGRESS, Goal, inverse_kinematics_step, limited_coordinates
+from ..mechanics.algorithms.inverse_kinematics import (
+    PROGRESS,
+    CenterOfMassGoal,
+    Goal,
+    inverse_kinematics_step,
+    limited_coordinates,
+)
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.quaternions import with_unit_quaternions
 from ..mechanism.sampling import common_limits
 from ..mechanism.scales import scales
-from .closed_form import nearest_branch_of
-from .guesses import Guesses, guesses, random_configurations
-from .lanes import NEAR, Lanes
-from .targets import Goals, as_poses, goals_and_numbers, plain_poses, require_targets, tolerances
-from .wrapping import wrapped
+from .closed_form import all_branches, closed_form, nearest_branch_of, why_not
+from .targets import (
+    Goals,
+    goals_and_numbers,
+    goals_and_poses,
+    numbers_at,
+    pack_poses,
+    plain_poses,
+    require_targets,
+    tolerances,
+    unpack_poses,
+)
+from .wrapping import WHOLE, wrapped
 
 DAMPING = 0.03  # mu: most of what it is between 0.01 and 0.1 is equal; see benchmarks/inverse_kinematics.py
 LONGEST = 2.0  # of a step, in radians and lengths over all joints: what linear models are good for at most
@@ -43,6 +58,9 @@ TOLERANCE_OF_LOOPS = 1e-11  # what the functions of closed mechanisms ask for
 LAST = 40  # iterations of an attempt in which no posture pulls any more
 CALM = 1e-7  # radians and lengths: a step of the posture alone that is shorter changes nothing
 REFINED = 1e-10  # of angles, and of the mechanism's length: of iterations from formulas that are nearly right
+NEAR = 0.1  # radians, or of the mechanism's length: what is nearer after a chunk is likely to converge
+FALLING, PATIENT_FALLING = 0.7, 0.999  # of the error before a chunk: what has fallen less is stuck, in most cases
+NEW = np.array([np.inf, 0.0, FALLING, NEAR])  # error, steps, and the bounds of the error, of an attempt
 REASON = "a residual, its Jacobian and a damped step: no operator has rotations that are measured by their angles"
 
 
@@ -118,26 +136,26 @@ def inverse_kinematics(
 ) -> InverseKinematics:
     """Configurations in which frames reach ``targets``: many at once, compiled, by damped least squares.
 
-    targets      {frame: target}, all to be reached together: poses (..., 4, 4) or (rotation, position), positions
-                 (..., 3) or ``linkwise.kinematics.FrameTarget`` (rotations, directions, weights), in the world; batches
+    targets      {frame: target}, for all frames together: poses (..., 4, 4) or (rotation, position), positions (..., 3)
+                 or ``linkwise.kinematics.FrameTarget`` (rotations, directions, weights), in the world; batches
                  broadcast
-    q0           (..., nq) or {joint: ...}: where iterations start; None for guesses of the library's.  Targets that are
-                 not reached from there are tried from guesses; a floating base starts where it is in q0
-    center_of_mass   (..., 3), or ``linkwise.kinematics.CenterOfMassTarget`` (some axes alone, a weight): where the
-                     centre of mass
-                 of all moving links is to be in the world, beside the targets of frames, which may then be {}
-    posture      (..., nq) or {joint: ...}: the configuration that is preferred, as far as targets leave a choice; where
-                 iterations start, if q0 does not say.  Targets that are not reached with it are tried without
-    limits       True: those of the joints (``mech.limits.lower``, ``mech.limits.upper``), mimic joints included; False:
-                 none; or (lower, upper), each (nq,)
+    q0           (..., nq) or {joint: ...}: start of the iterations; None for guesses of the library.  Where these fail,
+                 guesses follow; a floating base starts at its pose in q0
+    center_of_mass   (..., 3), or ``linkwise.kinematics.CenterOfMassTarget`` (some axes alone, a weight): position of
+                 the centre of mass of all moving links in the world, beside the targets of frames, which may then
+                 be {}
+    posture      (..., nq) or {joint: ...}: the preferred configuration, as far as targets leave a choice, and the start
+                 of the iterations without q0.  Targets that are not reached with it are tried without
+    limits       True: limits of the joints (``mech.limits.lower``, ``mech.limits.upper``), mimic joints included;
+                 False: none; or (lower, upper), each (nq,)
     tolerance    of every position (m), rotation and direction (rad); None: 1e-8 rad, and 1e-8 of the length of the
                  mechanism's longest offset
-    attempts     guesses that are tried for each target; 1: q0 alone
+    attempts     number of guesses for each target; 1: q0 alone
     iterations   of an attempt at most
     seed         of the guesses: equal calls have equal results
 
     Revolute joints whose limits allow several whole rotations take the one nearest to the posture, else to q0, else to
-    the middle of their limits.  Loops are closed in the result.  Targets out of reach end at a least-squares compromise
+    the middle of their limits. Loops are closed in the result. Targets out of reach end at a least-squares compromise
     and are not ``converged``; ``result.require()`` raises an error for them.
     """
     require_mechanism(mech)
@@ -162,7 +180,7 @@ def inverse_kinematics(
     search = _Search(mech, goals, flat(numbers), posture, bounds, tolerance, iterations, seed)
     nearest = nearest_branch_of(mech, goals)
     if nearest is not None:
-        first = search.start_from(*nearest(as_poses(search.target), bounds, preferred))
+        first = search.start_from(*nearest(unpack_poses(search.target), bounds, preferred))
     if not search.reached.all():
         search.run(first, attempts)
         if first is not None and posture is not None and not search.reached.all():
@@ -200,8 +218,9 @@ def _solve_in_closed_form(
 def refined(
     mech: Mechanism, goals: Goals, target: np.ndarray, q: np.ndarray, steps: int
 ) -> tuple[Float64Array, Float64Array]:
-    """Configurations (n, nq) near to what reaches targets (n, ...) after some iterations, limits not regarded; and the
-    dimensionless errors before the last."""
+    """Configurations (n, nq) near solutions of targets (n, ...) after some iterations without limits, and the
+    dimensionless errors before the last.
+    """
     unlimited = np.array([[-np.inf], [np.inf]]) * np.ones(mech.nq)
     search = _Search(mech, goals, target, None, unlimited, None, steps, 0)
     search.aim = REFINED * search.units
@@ -280,6 +299,37 @@ def _kernel(mech: Mechanism, goals: Goals, limited: tuple[int, ...], redundant: 
     return stored(mech, ("inverse_kinematics", goals, limited, redundant), make)
 
 
+class Lanes:
+    """Running iterations: target index, state and progress. ``notes`` (n, 4) has the error, the number of steps, the
+    required decrease per chunk, and the bound to reach.
+    """
+
+    def __init__(self, at: np.ndarray, q: np.ndarray, progress: np.ndarray | None = None, notes: Any = None):
+        self.at, self.q = at, q
+        self.progress = np.zeros((len(at), PROGRESS)) if progress is None else progress
+        self.notes = np.tile(NEW, (len(at), 1)) if notes is None else notes
+        self.error, self.steps, self.falling, self.near = self.notes.T
+
+    def start_again(self, rows: np.ndarray, q: np.ndarray) -> None:
+        self.q[rows], self.progress[rows], self.notes[rows] = q, 0.0, NEW
+
+    def be_patient(self, rows: np.ndarray) -> None:
+        """Allow many iterations for these lanes."""
+        self.falling[rows], self.near[rows] = PATIENT_FALLING, np.inf
+
+    def where(self, mask: np.ndarray) -> Lanes:
+        rows = np.flatnonzero(mask)
+        return Lanes(self.at[rows], self.q[rows], self.progress[rows], self.notes[rows])
+
+    def and_(self, others: Lanes) -> Lanes:
+        pairs = zip(self._arrays, others._arrays, strict=True)
+        return Lanes(*(np.concatenate(pair) for pair in pairs))
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return self.at, self.q, self.progress, self.notes
+
+
 class _Search:
     """Targets (n, ...), and the nearest configurations so far."""
 
@@ -306,7 +356,7 @@ class _Search:
         self._blocks = 0
 
     def start_from(self, q: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Take configurations over that reach their targets, or nearly so; where iterations start otherwise."""
+        """Accept configurations that reach their targets, or nearly so; returns starts of the iterations for others."""
         self.q, self.errors = q, error
         self.reached = np.all(error <= tolerances(self.mech, self.tolerance), axis=-1)
         return q if self.reached.all() else q.copy()
@@ -321,7 +371,9 @@ class _Search:
         return (_errors(progress) / self.units).max(axis=-1)
 
     def run(self, start: np.ndarray | None, attempts: int) -> None:
-        """Attempts from ``start`` (n, nq), then from guesses, until all targets are reached or all are made."""
+        """Attempts from ``start`` (n, nq), then from guesses, until all targets are reached or all attempts are
+        made.
+        """
         at = np.flatnonzero(~self.reached)
         lanes = Lanes(at, self._guess(at, start) if start is None else np.clip(start[at], *self.bounds))
         if start is not None:
@@ -343,11 +395,9 @@ class _Search:
         self._measure()
 
     def run_without_posture(self, start: np.ndarray, attempts: int) -> None:
-        """Targets that were not reached once more, for their own sake: a posture never costs a solution."""
+        """Retry unreached targets without the posture, so that a posture never costs a solution."""
         left = np.flatnonzero(~self.reached)
-        alone = _Search(
-            self.mech, self.goals, self.target[left], None, self.bounds, self.tolerance, self.iterations, self.seed
-        )
+        alone = self._restarted(left, None)
         alone.run(start[left], attempts)
         self.attempts[left] += alone.attempts
         nearer = alone.error < self.error[left]
@@ -359,22 +409,18 @@ class _Search:
         )
         self.reached[left] = alone.reached
 
+    def _restarted(self, rows: np.ndarray, posture: np.ndarray | None) -> _Search:
+        """A new search for some of the targets, with another posture."""
+        numbers = self.bounds, self.tolerance, self.iterations, self.seed
+        return _Search(self.mech, self.goals, self.target[rows], posture, *numbers)
+
     def wrap(self, preferred: np.ndarray | None) -> None:
-        """Whole rotations towards ``preferred``; a posture is then approached once more, from where it is nearer."""
+        """Shift revolute joints by whole turns towards ``preferred``; a posture is then approached once more."""
         before, self.q = self.q, wrapped(self.mech, self.q, self.bounds, preferred)
         moved = np.flatnonzero((before != self.q).any(axis=1) & self.reached)
         if self.posture is None or not len(moved):
             return
-        again = _Search(
-            self.mech,
-            self.goals,
-            self.target[moved],
-            self.posture[moved],
-            self.bounds,
-            self.tolerance,
-            self.iterations,
-            self.seed,
-        )
+        again = self._restarted(moved, self.posture[moved])
         again.run(self.q[moved], 1)
         rows = moved[again.reached]
         self.q[rows], self.errors[rows] = again.q[again.reached], again.errors[again.reached]
@@ -425,7 +471,7 @@ class _Search:
             lanes.be_patient(rows[self.attempts[at] > PATIENT])
 
     def _widened(self, lanes: Lanes, start: np.ndarray | None, attempts: int) -> Lanes:
-        """These lanes and, where few are left, further lanes of the same targets from other guesses."""
+        """These lanes; if few are left, further lanes of their targets from other guesses."""
         if 2 * len(lanes.at) > LANES or attempts == 1:
             return lanes
         few = np.unique(lanes.at)
@@ -440,7 +486,9 @@ class _Search:
         return lanes.and_(more)
 
     def _guess(self, at: np.ndarray, start: np.ndarray | None) -> np.ndarray:
-        """(len(at), nq): the nearest of some configurations; others where several such have led nowhere."""
+        """(len(at), nq): the nearest of some random configurations; any of them once several such guesses have
+        failed.
+        """
         if start is not None or self.mech.loops:
             base = self.mech.initial if start is None else start[at]
             return random_configurations(self.mech, self.bounds, self._rng, len(at), base)
@@ -502,3 +550,130 @@ def _limits_of_rates(mech: Mechanism, bounds: np.ndarray) -> tuple[np.ndarray, t
         limits[:, k] = bounds[:, at]
     finite = np.isfinite(bounds).any(axis=0)
     return limits, tuple(k for k, at in coordinates.items() if finite[at])
+
+
+# -- guesses: random configurations drawn once, from which the nearest to each target are taken ----------
+
+
+BLOCK, BLOCKS = 256, 32
+LENGTHS_PER_ROTATION = 0.4  # what differences of axes count in lengths of the mechanism; arms reach about two
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """Random configurations (BLOCKS, BLOCK, nq) and the frame poses they reach, in float32: they only rank guesses."""
+
+    q: np.ndarray
+    reached: np.ndarray  # (BLOCKS, n + 1, BLOCK): scaled numbers, and half their squares
+    scale: np.ndarray
+
+    def any(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """(count, nq): a random selection."""
+        return self.q.reshape(BLOCKS * BLOCK, -1)[rng.integers(BLOCKS * BLOCK, size=count)]
+
+    def nearest(self, target: np.ndarray, block: int) -> np.ndarray:
+        """(states, nq): for each target (states, n) the configuration of a block that comes nearest."""
+        block %= BLOCKS
+        scaled = np.empty((len(target), target.shape[-1] + 1), np.float32)
+        np.multiply(target, self.scale, out=scaled[:, :-1], casting="unsafe")
+        scaled[:, -1] = -1.0
+        return self.q[block][(scaled @ self.reached[block]).argmax(axis=-1)]
+
+
+def guesses(mech: Mechanism, goals: Goals, limits: np.ndarray, seed: int) -> Guesses:
+    """Drawn within ``limits`` (2, nq), kept with the mechanism."""
+    key = ("inverse_kinematics_guesses", goals, limits.tobytes(), seed)
+    return stored(mech, key, lambda: _drawn_guesses(mech, goals, limits, seed))
+
+
+def _drawn_guesses(mech: Mechanism, goals: Goals, limits: np.ndarray, seed: int) -> Guesses:
+    q = random_configurations(mech, limits, np.random.default_rng(seed), BLOCKS * BLOCK, mech.initial)
+    scale = np.concatenate([_scale(goal, scales(mech).length) for goal in goals])
+    reached = (numbers_at(mech, goals, q) * scale).astype(np.float32).reshape(BLOCKS, BLOCK, -1)
+    with_squares = np.concatenate([reached, 0.5 * np.sum(reached**2, axis=-1, keepdims=True)], axis=-1)
+    return Guesses(q.reshape(BLOCKS, BLOCK, -1), np.ascontiguousarray(with_squares.swapaxes(-1, -2)), scale)
+
+
+def _scale(goal: Goal | CenterOfMassGoal, length: float) -> np.ndarray:
+    if isinstance(goal, CenterOfMassGoal):
+        return np.full(goal.size, 1.0 / length)
+    positions = [1.0 / length] * 3 if goal.position > 0.0 else []
+    return np.array(positions + [LENGTHS_PER_ROTATION] * (goal.size - len(positions)))
+
+
+def random_configurations(
+    mech: Mechanism, limits: np.ndarray, rng: np.random.Generator, count: int, base: np.ndarray
+) -> np.ndarray:
+    """(count, nq): uniform within finite ``limits``, within a few lengths of the mechanism for sliding joints without
+    limits; floating joints as in ``base`` (..., nq).
+    """
+    q = random_state(mech, rng, (count,))[0] * scales(mech).of_q
+    lower, upper = limits
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    q[:, bounded] = rng.uniform(lower[bounded], upper[bounded], (count, int(bounded.sum())))
+    q = np.clip(q, lower, upper)
+    for at in floating(mech):
+        q[:, at] = base[..., at]
+    return q
+
+
+def floating(mech: Mechanism) -> Sequence[slice]:
+    """The coordinates of floating joints in q."""
+    return [mech.q_index(body.joint) for body in mech.bodies if body.kind.is_free]
+
+
+# -- all configurations of arms that have formulas -------------------------------------------------------
+
+
+ITERATIONS = 6  # where axes are not quite as formulas take them
+ROUND_OFF = 1e-12  # of whole rotations
+
+
+def inverse_kinematics_branches(mech: Mechanism, targets: Mapping[str, Any], *, limits: Any = False) -> Float64Array:
+    """(..., 8, nq): all configurations in which a frame reaches a pose; rows beyond their number are NaN.
+
+    targets   {frame: pose}: one frame that six revolute joints carry, and poses (..., 4, 4) or a
+              ``linkwise.kinematics.FrameTarget`` with position and rotation, in the world
+    limits    False, unlike ``inverse_kinematics``: angles are between -pi and pi, without limits of joints; True:
+              limits of the joints, or (lower, upper), each (nq,): angles by whole rotations nearest to the middle of
+              the limits, NaN for configurations beyond the limits
+
+    Closed forms exist for arms with spherical wrists (three axes at an end meet, and two others meet or are parallel)
+    and for UR arms (three neighbouring axes are parallel, and two others are parallel or meet); a ``MechanismError``
+    names the obstacle for other arms. Axes may deviate by up to 0.02 radians and 2 percent of the arm's length:
+    iterations then start from the closed form. The eight rows stand for three choices (shoulder, elbow, wrist) and keep
+    their order along a path; coinciding configurations are both listed; angles that a singular pose leaves open are
+    zero. Joints other than the six stay at ``mech.initial``.
+    """
+    require_mechanism(mech)
+    goals, poses = goals_and_poses(mech, targets)
+    if poses is None:
+        raise MechanismError("branches are those of one pose of one frame; linkwise.inverse_kinematics takes more")
+    frame = goals[0].frame
+    form = closed_form(mech, frame)
+    if form is None:
+        raise MechanismError(
+            f"there are no formulas for the pose of {frame!r} of mechanism {mech.name!r}: {why_not(mech, frame)}; "
+            "linkwise.inverse_kinematics finds one configuration by iterations"
+        )
+    with np.errstate(all="ignore"):
+        q = all_branches(mech, form, frame)(poses)
+    if form.exact and limits is False and form.indices == tuple(range(mech.nq)):
+        return q
+    there = np.isfinite(q[..., 0])
+    if form.indices != tuple(range(mech.nq)):
+        angles, q = q, np.tile(mech.initial, (*there.shape, 1))
+        q[..., form.indices] = angles
+    if not form.exact:
+        poses = np.broadcast_to(poses[..., None, :, :], (*there.shape, 4, 4))
+        q[there], error = refined(mech, goals, pack_poses(poses[there]), q[there], ITERATIONS)
+        there[there] = error <= REFINED
+    if limits is not False:
+        bounds = limits_of_coordinates(mech, limits)
+        moved = wrapped(mech, q.reshape(-1, mech.nq), bounds, None).reshape(q.shape)
+        rotations = ((moved - q) / WHOLE)[..., form.indices]  # whole ones, where these lead into the limits
+        there &= (np.abs(rotations - np.rint(rotations)) < ROUND_OFF).all(axis=-1)
+        there &= ((moved >= bounds[0]) & (moved <= bounds[1]))[..., form.indices].all(axis=-1)
+        q = moved
+    q[~there] = np.nan
+    return q

@@ -18,14 +18,10 @@ from ..mechanics.scalar import Matrix, Scalar
 from ..mechanics.spatial import Matrix3, Vector3
 from ..mechanics.spatial import quaternion as quat
 from ..mechanism import MechanismError
-from .compiled import Compiled
-from .so3 import skew
+from .so3 import Compiled, skew
 
 __all__ = ["adjoint", "compose", "exp", "exp_jacobian", "interpolate", "inverse", "log", "log_jacobian", "pose"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 def _exponential(twist: list[Scalar]) -> Matrix:

@@ -6,18 +6,42 @@ of either frame: they agree on it.
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiler.ir.program import Array
+from ..compiler.kernel import Kernel
+from ..compiler.pipeline import loaded
+from ..compiler.store import is_single
+from ..compiler.trace import trace
 from ..dynamics.given_poses import checked_rotations
 from ..dynamics.states import Float64Array, real_numbers
 from ..mechanics.spatial import Matrix3, Vector3
 from ..mechanics.spatial import quaternion as quat
 from ..mechanism import MechanismError
-from .compiled import Compiled
+
+
+class Compiled:
+    """``inputs`` are names and core shapes of the arrays that ``function`` takes, as lists of scalars within lists."""
+
+    def __init__(self, name: str, function: Callable[..., Any], **inputs: tuple[int, ...]):
+        self.name, self.function, self.inputs = name, function, inputs
+        self._kernel = cache(self._loaded)
+
+    def __call__(self, *arrays: Any) -> Any:
+        return self._kernel("float32" if all(map(is_single, arrays)) else "float64")(*arrays)
+
+    def _loaded(self, dtype: str) -> Kernel:
+        def run(*arrays: np.ndarray) -> list[np.ndarray]:
+            return [np.array(self.function(*(array.tolist() for array in arrays)), dtype=object)]
+
+        shapes = [Array(name, shape) for name, shape in self.inputs.items()]
+        return loaded(trace(run, shapes, ("result",), self.name), dtype, "cpu", (), {})
+
 
 __all__ = [
     "compose",
@@ -33,11 +57,7 @@ __all__ = [
     "to_quaternion",
     "to_rpy",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = __all__.copy
 
 LOCKED = 1e-9  # cosine of the pitch from which on roll and yaw are one rotation
 

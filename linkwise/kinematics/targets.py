@@ -59,9 +59,9 @@ class FrameTarget:
 class CenterOfMassTarget:
     """Target of the centre of mass of all moving links, along some axes of the world.
 
-    position   (..., n): a coordinate for each of the axes; a number will do for one axis
-    axes       those along which it counts: "xyz", "xy" (over a place of the ground), "z" (its height), ...
-    weight     how much an error of a metre counts; where all targets are reached weights do not matter
+    position   (..., n): a coordinate for each of the axes; also a number for one axis
+    axes       axes of the target: "xyz", "xy" (over a point of the ground), "z" (its height), ...
+    weight     of an error of a metre; weights do not matter if all targets are reached
     """
 
     position: Any
@@ -81,7 +81,7 @@ def _check_weight(name: str, weight: Any) -> None:
 
 
 def require_targets(mech: Mechanism, targets: Any) -> None:
-    """Refuse what is no dictionary before it is asked what is in it."""
+    """Raise if the targets are no dictionary."""
     if isinstance(targets, Mapping):
         return
     frame = targets if isinstance(targets, str) else (mech.link_names or tuple(mech.frames))[-1]
@@ -132,7 +132,7 @@ def goals_and_poses(mech: Mechanism, targets: Any) -> tuple[tuple[Goal, ...], Fl
     all_goals, numbers = goals_and_numbers(mech, targets)
     goals = tuple(goal for goal in all_goals if isinstance(goal, Goal))
     is_single_pose = len(goals) == 1 and numbers.shape[-1] == 12
-    return goals, as_poses(numbers) if is_single_pose else None
+    return goals, unpack_poses(numbers) if is_single_pose else None
 
 
 def tolerances(mech: Mechanism, tolerance: float | None) -> Float64Array:
@@ -140,7 +140,7 @@ def tolerances(mech: Mechanism, tolerance: float | None) -> Float64Array:
     return TOLERANCE * np.array([scales(mech).length, 1.0]) if tolerance is None else np.full(2, float(tolerance))
 
 
-def as_poses(numbers: np.ndarray) -> Float64Array:
+def unpack_poses(numbers: np.ndarray) -> Float64Array:
     """(..., 4, 4): the poses of the numbers (..., 12) of positions and rotations."""
     poses = np.zeros((*numbers.shape[:-1], 4, 4))
     poses[..., :3, 3], poses[..., :3, :3] = numbers[..., :3], numbers[..., 3:].reshape(*numbers.shape[:-1], 3, 3)
@@ -148,14 +148,14 @@ def as_poses(numbers: np.ndarray) -> Float64Array:
     return poses
 
 
-def as_numbers(poses: np.ndarray) -> Float64Array:
+def pack_poses(poses: np.ndarray) -> Float64Array:
     """(..., 12): the numbers of poses (..., 4, 4)."""
     rotation = poses[..., :3, :3]
     return np.concatenate([poses[..., :3, 3], rotation.reshape(*rotation.shape[:-2], 9)], axis=-1)
 
 
 def numbers_at(mech: Mechanism, goals: Goals, q: np.ndarray) -> Float64Array:
-    """(..., n): the numbers of targets that are reached at q."""
+    """(..., n): the target numbers reached at q."""
     parts = []
     for goal in goals:
         if isinstance(goal, CenterOfMassGoal):

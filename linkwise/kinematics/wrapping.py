@@ -35,7 +35,7 @@ def middle(bounds: np.ndarray) -> np.ndarray:
 
 
 def _revolute_coordinates(mech: Mechanism) -> list[int]:
-    """The coordinates in q of revolute joints whose whole rotations no other joint and no coupling feels."""
+    """Indices in q of revolute joints whose whole turns affect no other joint and no coupling."""
     felt = {body.mimic.joint for body in mech.bodies if body.mimic}
     felt |= {joint for loop in mech.loops if isinstance(loop, Coupling) for joint, _ in loop.ratios}
     hinged = [body for body in mech.bodies if body.kind.hinge and not body.mimic]

@@ -1,7 +1,7 @@
 """Linear models of mechanisms and their equilibria (spencer2004 Chapter 4, Appendix B).
 
-``linearize`` gives A and B of the local state-space form or of the underlying ODE, ``find_equilibrium`` a place to
-linearize at.  All derivatives are exact; nothing is differenced.
+``linearize`` computes A and B of the local state-space form or of the underlying ODE, ``find_equilibrium`` a state for
+it. All derivatives are exact, without finite differences.
 """
 
 from typing import TYPE_CHECKING

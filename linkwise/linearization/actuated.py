@@ -1,4 +1,4 @@
-"""Linear models of mechanisms on which elements act: control inputs as inputs, activations of actuators as states."""
+"""Linear models of mechanisms with force elements: control inputs as inputs, activations of actuators as states."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..dynamics.states import checked_arrays, real_numbers
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 from .coordinates import coordinate_names, named_rows
+from .local_form import LocalForm
 
 CTRL = "ctrl"  # inputs="ctrl": all actuators
 ACTIVATION = ".activation"  # behind the names of actuators, for their states
@@ -87,7 +88,7 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(mech: Mechanism, wanted: Any, by_ctrl: bool) -> Inputs:
-    """The inputs that are asked for: joints, actuators, or without a word actuators if ``by_ctrl``, else all joints."""
+    """The requested inputs: joints or actuators; by default all actuators if ``by_ctrl``, else all joints."""
     n, m = mech.nv, mech.n_ctrl
     if wanted is None and not by_ctrl:
         return Inputs(coordinate_names(mech), np.eye(n), np.zeros((m, n)))
@@ -109,20 +110,11 @@ def inputs_of(mech: Mechanism, wanted: Any, by_ctrl: bool) -> Inputs:
     return Inputs(tuple(names), np.concatenate(forces).T, np.concatenate(controls).T)
 
 
-class Model(NamedTuple):
-    """A, B, drift and the tangent of a model, with activations behind the other states."""
-
-    a: np.ndarray
-    b: np.ndarray
-    drift: np.ndarray
-    tangent: np.ndarray
-
-
-def extended(model: Model, acting: Applied | None, inputs: Inputs, q: np.ndarray, v: np.ndarray) -> Model:
+def extended(model: LocalForm, acting: Applied | None, inputs: Inputs, q: np.ndarray, v: np.ndarray) -> LocalForm:
     """The model with activations as states and its inputs. ``model`` is driven by all joint forces and contains the
     forces that depend on q and v.
     """
-    a, b, drift, tangent = model
+    a, b, drift, tangent = model.a, model.b, model.drift, model.tangent
     if acting is None or not acting.elements.n_ctrl:
         return model._replace(b=b @ inputs.forces)
     n, more = v.shape[-1], acting.elements.n_activation
@@ -139,9 +131,9 @@ def extended(model: Model, acting: Applied | None, inputs: Inputs, q: np.ndarray
     batch = drift.shape[:-1]
     below = np.broadcast_to(slopes.by_ctrl[..., n:, :] @ inputs.controls, (*batch, more, len(inputs.names)))
     rates = np.broadcast_to(acting.forces_and_rates(q, v)[1], (*batch, more))
-    return Model(
-        matrix,
-        np.concatenate([driving, below], axis=-2),
-        np.concatenate([drift, rates], axis=-1),
-        np.concatenate([tangent, np.zeros((*tangent.shape[:-1], more))], axis=-1),
+    return model._replace(
+        a=matrix,
+        b=np.concatenate([driving, below], axis=-2),
+        drift=np.concatenate([drift, rates], axis=-1),
+        tangent=np.concatenate([tangent, np.zeros((*tangent.shape[:-1], more))], axis=-1),
     )

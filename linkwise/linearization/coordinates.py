@@ -127,7 +127,7 @@ def _rows(mech: Mechanism, null: np.ndarray, wanted: Any) -> tuple[tuple[str, ..
 
 
 def _coordinates_of_file(mech: Mechanism, null: np.ndarray) -> tuple[tuple[str, ...], np.ndarray] | None:
-    """Names and R of what the file of the mechanism means to be independent, where that describes the motion well."""
+    """Names and R of the coordinates that the file declares independent; None if they describe the motion badly."""
     names, rows = named_rows(mech, mech.metadata.independent_joints or (), "independent")
     if len(rows) != null.shape[-1]:
         return None
@@ -139,7 +139,7 @@ def _coordinates_of_file(mech: Mechanism, null: np.ndarray) -> tuple[tuple[str, 
 
 
 def _dimensionless(mech: Mechanism, null: np.ndarray) -> np.ndarray:
-    """(..., nv, p): an orthonormal basis of the same motions in units of the mechanism's length, and radians."""
+    """(..., nv, p): an orthonormal basis of these motions in units of the mechanism's length, and radians."""
     units = scales(mech).of_v
     return np.linalg.qr(null / units[:, None])[0] if (units != 1.0).any() else null
 
@@ -160,5 +160,5 @@ def _suggestion(mech: Mechanism, null: np.ndarray) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Such as "1 degree", "2 degrees"."""
+    """A number with its noun: "1 degree", "2 degrees"."""
     return f"{count} {noun}" + "s" * (count != 1)

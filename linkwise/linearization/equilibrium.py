@@ -14,11 +14,12 @@ from ..constraints.assembly import assemble, generic_rank
 from ..constraints.decomposition import decompose
 from ..constraints.equations import moved_by
 from ..constraints.force_units import mixes_units, velocity_units, warn_of_mixed_units
+from ..constraints.masks import loop_mask, mechanism_holding, row_mask
 from ..constraints.redundancy import closable_error
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
 from ..constraints.variations import State, state_of
-from ..dynamics.force_elements import ALL, chosen_forces
+from ..dynamics.force_elements import ALL, Applied, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Mechanism, MechanismError, one_of, require_mechanism
@@ -26,11 +27,8 @@ from ..mechanism.checks import names_of
 from ..mechanism.quaternions import NOT_UNIT
 from ..mechanism.scales import scales
 from .actuated import driven
-from .balance import Balance, Search, balance, inertia, newton, stiffness
+from .balance import Balance, Search, balance, descent, drop, has_potential, inertia, newton, relaxed, stiffness
 from .coordinates import coordinate_names, named_rows
-from .descent import descent, drop, has_potential
-from .held_by_actuators import holding_inputs
-from .relaxation import relaxed
 
 UNKNOWNS = ("q", "tau", "ctrl")
 BALANCED = 1e-10  # relative to the weight and the given forces: what is left unbalanced
@@ -99,41 +97,52 @@ def find_equilibrium(
     activation: ArrayLike | None = None,
     within: float | None = None,
     forces: Any = ALL,
+    active: ArrayLike | None = None,
 ) -> Equilibrium:
     """A state of rest near ``q_guess``, or the joint forces that keep the mechanism at ``q_guess``, under all force
     elements (``forces="all"``).
 
     q_guess     ``mech.initial`` (the file's configuration, else neutral) if left out
     solve_for   "q": the configuration in which joint forces ``tau`` (zero if left out), gravity, springs and wrenches
-                balance, loops closed; stable or not, whichever is near.  "tau": the forces of the ``actuated`` joints
-                (all by default) that hold ``q_guess``, the smallest where there is a choice; ``tau`` at the others.
-                "ctrl": the control inputs of the actuators that do, within their ranges
-    hold        joints that stay where the guess has them; the forces that this takes are part of the result
-    forces      force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name or a
-                ``lw.forces.Passive``: see ``lw.forward_dynamics``
-    passive     springs, stops, ... (``linkwise.forces.Passive``) in place of those of the mechanism's joints
+                balance, loops closed; a near one, stable or not.  "tau": the least forces of the ``actuated``
+                joints (all by default) that hold ``q_guess``, with ``tau`` at the other joints.  "ctrl": the
+                control inputs of the actuators that hold it, within their ranges
+    hold        joints that stay at the guess; their holding forces are part of the result
+    forces      force elements that act: "all", except those that ``mech.with_acting`` switched off; "none", kinds by
+                name or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
+    passive     springs, stops, ... (``linkwise.forces.Passive``) instead of those of the mechanism's joints
     ctrl, activation   control inputs and states of actuators, as for ``linearize``
     wrenches    (n_links, 6): external, constant in the link frames
-    stable      with solve_for="q", only a stable equilibrium will do: the one that is reached by going down from the
-                guess.  (Directions without stiffness may remain: ``stable`` of the result is then None.)
-    within      how far from the guess (rad, m) a coordinate may be at most; None: any distance, but for what stands,
-                on contact or with a floating base that loops hold: 0.5 rad, or half the mechanism's length
-    tolerance   how much may be left unbalanced, relative to the weight and the given forces
-    max_steps   of Newton's method, and of each way down the energy
+    active      (len(mech.loops),) booleans: constraints that hold; default: all
+    stable      with solve_for="q": only accept a stable equilibrium, the end of a descent of the energy from the guess.
+                (Directions without stiffness may remain: ``stable`` of the result is then None.)
+    within      largest distance of a coordinate from the guess (rad, m); None: any distance, but 0.5 rad, or half the
+                mechanism's length, for mechanisms on contacts or with a floating base that loops hold
+    tolerance   largest unbalanced force, relative to the weight and the given forces
+    max_steps   of Newton's method, and of each descent
 
-    Newton's method on the configuration manifold, damped so that every step reduces what is unbalanced, with exact
-    derivatives.  Where that is stuck, or leads away, the energy is descended, loops closed, which ends in a minimum if
-    there is one on the way down; where something has no energy (actuators, wrenches, joint forces on spherical and
-    floating joints), the mechanism relaxes, overdamped.  ``EquilibriumError`` names the coordinate that remains
-    unbalanced, or how far away the nearest equilibrium is, and what was tried.  One state.
+    Newton's method on the configuration manifold, damped so that every step reduces the unbalanced forces, with exact
+    derivatives. Where it fails, a descent of the energy follows, with closed loops, which ends in a minimum if there is
+    one below; with forces that have no energy (actuators, wrenches, joint forces on spherical and floating joints) it
+    is an overdamped relaxation. ``EquilibriumError`` names the most unbalanced coordinate, or the distance of the
+    nearest equilibrium, and the methods that failed. One state.
     """
     one_of("solve_for", solve_for, UNKNOWNS)
     furthest = math.inf if solve_for == "q" else NOT_UNIT
     require_mechanism(mech)
+    if active is not None:
+        mask = loop_mask(mech, active)
+        if mask is None or mask.ndim > 1:
+            raise MechanismError(f"find_equilibrium takes one state, not the batch {np.shape(active)[:-1]}")
+        options = hold, passive, wrenches, solve_for, actuated, tolerance, max_steps, stable, ctrl, activation, within
+        balanced = find_equilibrium(mechanism_holding(mech, mask), q_guess, tau, *options, forces)
+        multipliers = np.zeros(mech.n_constraints)
+        multipliers[row_mask(mech, mask) > 0.0] = balanced.multipliers
+        return replace(balanced, multipliers=multipliers)
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
     elements = driven(mech, passive, ctrl, activation)
-    at = state_of(mech, q_guess, None, tau, wrenches, None, "q_guess", furthest, elements)
+    at = state_of(mech, q_guess, None, tau, wrenches, elements, name="q_guess", furthest=furthest)
     if at.batch:
         raise MechanismError(f"find_equilibrium takes one state, not the batch {at.batch}")
     hold = names_of(hold)
@@ -153,7 +162,7 @@ def find_equilibrium(
         raise MechanismError("actuated is for solve_for='tau': joints with unknown forces are named by hold")
     at = at._replace(q=assemble(mech, at.q, hold=hold))
     free = np.setdiff1d(np.arange(mech.nv), held)
-    search = Search.around(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
+    search = Search.start_at(at, free, hold, _energy(at), tolerance, _furthest(mech, within))
     balance = _balanced(at, search, stable, max_steps)
     forces = at.tau.copy()
     forces[held] += search.joint_forces(balance.forces)[held]
@@ -190,7 +199,7 @@ def _root(mech: Mechanism, body: int) -> int:
 
 
 def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterator[tuple[str, Balance]]:
-    """Ways to an equilibrium and where they end, the one to the nearest first; with ``stable``, only ways down."""
+    """Searches for an equilibrium with their results, the nearest equilibrium first; with ``stable``, only descents."""
     if not stable:
         yield "Newton's method from the guess", newton(at, search, max_steps)
     potential = has_potential(at, search)
@@ -205,8 +214,9 @@ def _attempts(at: State, search: Search, stable: bool, max_steps: int) -> Iterat
 
 
 def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balance:
-    """The first attempt that ends in balance, and with ``stable`` in no saddle; where only what is near will do, the
-    nearest of all, unless the first is as near as can be asked for."""
+    """The first search that ends in balance, and with ``stable`` not at a saddle. Bounded searches continue until an
+    equilibrium is near enough, and return the nearest.
+    """
     tried: list[tuple[str, Balance]] = []
     balances: list[Balance] = []
     for way, here in _attempts(at, search, stable, max_steps):
@@ -225,7 +235,8 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     best = min((here for _, here in tried), key=lambda balance: balance.size)
     if best.size <= search.tolerance:
         raise _saddle(best, attempts)
-    near = "" if not search.is_bounded else f" within {_few(search.within)} (rad, m)"
+    distances = " or ".join(f"{step:.3g}" for step in np.unique(search.within))
+    near = "" if not search.is_bounded else f" within {distances} (rad, m)"
     raise _unbalanced(
         best,
         f"no {'stable ' * stable}equilibrium of mechanism {at.mech.name!r} was found from this guess{near}",
@@ -234,13 +245,8 @@ def _balanced(at: State, search: Search, stable: bool, max_steps: int) -> Balanc
     )
 
 
-def _few(steps: np.ndarray) -> str:
-    """The different numbers among steps of coordinates."""
-    return " or ".join(f"{step:.3g}" for step in np.unique(steps))
-
-
 def _energy(at: State) -> float:
-    """An energy to compare with: the weight times the length, and what else acts or pulls back in a unit step."""
+    """A reference energy: weight times length, plus the work of other forces and springs in a unit step."""
     units = scales(at.mech)
     energy = at.mech.parameters.masses.sum() * np.linalg.norm(at.mech.gravity) * units.length
     energy += np.abs(at.tau * units.of_v).max(initial=0.0)
@@ -266,9 +272,9 @@ def _refuse_open(at: State) -> None:
 
 
 def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium:
-    """Control inputs that keep the configuration."""
+    """Control inputs that hold the configuration."""
     _refuse_open(at)
-    inputs, held = holding_inputs(at, Search.around(at, np.arange(at.mech.nv), (), _energy(at), tolerance), passive)
+    inputs, held = holding_inputs(at, Search.start_at(at, np.arange(at.mech.nv), (), _energy(at), tolerance), passive)
     if np.abs(held.forces).max(initial=0.0) > 1e2 * tolerance:
         raise _unbalanced(
             held,
@@ -279,12 +285,12 @@ def _held_by_actuators(at: State, passive: Any, tolerance: float) -> Equilibrium
 
 
 def _holding(at: State, actuated: Sequence[str] | None, tolerance: float) -> Equilibrium:
-    """Forces of the actuated joints that keep the configuration."""
+    """Forces of the actuated joints that hold the configuration."""
     mech = at.mech
     _refuse_open(at)
     driving = np.eye(mech.nv) if actuated is None else named_rows(mech, actuated, "actuated")[1]
     at = at._replace(tau=np.where(driving.any(axis=0), 0.0, at.tau))
-    search = Search.around(at, np.arange(mech.nv), (), _energy(at), tolerance)
+    search = Search.start_at(at, np.arange(mech.nv), (), _energy(at), tolerance)
     loose = balance(at, search)
     null = decompose(loose.jacobian).null
     each = search.energy / (np.abs(driving) @ velocity_units(mech))  # unit forces of the actuated joints
@@ -354,6 +360,7 @@ def _result(here: Balance) -> Equilibrium:
     """The equilibrium with its stiffness and stability, and the forces that locked joints need."""
     at, search = here.at, here.search
     along, mass = (here.dofs.T @ matrix @ here.dofs for matrix in (stiffness(here), inertia(here)))
+    is_singular = decompose(here.jacobian).rank < generic_rank(at.mech, at.q)  # the rank is smaller than nearby
     dofs = here.dofs
     if (search.units != 1.0).any():  # an orthonormal basis of joint displacements, whatever their units
         dofs, change = np.linalg.qr(search.units[:, None] * dofs)
@@ -368,15 +375,9 @@ def _result(here: Balance) -> Equilibrium:
         here.loop_multipliers,
         raw,
         dofs,
-        None if _is_singular(here) else _stable(along, mass),
+        None if is_singular else _stable(along, mass),
         distance=float(np.abs(search.way(at)).max(initial=0.0)),
     )
-
-
-def _is_singular(here: Balance) -> bool:
-    """Whether the constraint Jacobian has a smaller rank than nearby."""
-    mech = here.at.mech
-    return bool(decompose(here.jacobian).rank < generic_rank(mech, here.at.q))
 
 
 def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
@@ -395,3 +396,56 @@ def _stable(stiffness: np.ndarray, mass: np.ndarray) -> bool | None:
     if np.any(squares.real < -NEUTRAL * size) or np.any(np.abs(squares.imag) > 1e-6 * size):
         return False
     return None if np.any(squares.real <= NEUTRAL * size) else True
+
+
+def holding_inputs(at: State, search: Search, passive: Any) -> tuple[np.ndarray, Balance]:
+    """(n_ctrl,): the control inputs, within their ranges, that leave the least unbalanced force; and its balance.
+
+    Among several they have the least norm. If some actuators make forces and others torques, each is measured by its
+    joint forces, with the mechanism's length as lever arm of forces. Filters have the activations of their inputs;
+    integrators, at rest, no input.
+    """
+    from scipy.optimize import lsq_linear
+
+    mech = at.mech
+    if not mech.n_ctrl:
+        raise MechanismError(
+            f"solve_for='ctrl': no actuator of mechanism {mech.name!r} acts; solve_for='tau' finds joint forces"
+        )
+    start = np.array([_middle(low, high) for low, high in mech.forces.ctrl_range.tolist()])
+    elements = driven(mech, passive, start)
+    assert elements is not None
+    loose = balance(at._replace(passive=elements), search)
+    null = decompose(loose.jacobian).null
+    by_inputs = search.units[:, None] * _force_per_input(mech, elements, at) / search.energy
+    effect = np.ones(mech.n_ctrl)
+    if mixes_units(mech, np.flatnonzero(by_inputs.any(axis=1))):
+        effect = np.linalg.norm((velocity_units(mech) / search.units)[:, None] * by_inputs, axis=0)
+        effect = np.where(effect > 0.0, effect, 1.0)
+    driving = null.T @ by_inputs / effect
+    free = np.array([actuator.dynamics != "integrator" for actuator in mech.forces.actuators])
+    lower, upper = ((mech.forces.ctrl_range[free] - start[free, None]) * effect[free, None]).T
+    needed = null.T @ loose.forces
+    inputs = start.copy()
+    inputs[~free] = 0.0
+    if free.any():
+        inputs[free] += lsq_linear(driving[:, free], needed, (lower, upper), tol=1e-14).x / effect[free]
+    return inputs, balance(at._replace(passive=driven(mech, passive, inputs)), search)
+
+
+def _middle(low: float, high: float) -> float:
+    if low < 0.0 < high:
+        return 0.0
+    return (
+        0.5 * (low + high) if math.isfinite(low) and math.isfinite(high) else (low + 1.0 if low >= 0.0 else high - 1.0)
+    )
+
+
+def _force_per_input(mech: Mechanism, elements: Applied, at: State) -> np.ndarray:
+    """(nv, n_ctrl): joint forces per unit of each input, through the activations of filters."""
+    slopes = elements.all_derivatives(at.q, np.zeros(mech.nv))
+    through = np.zeros((elements.elements.n_activation, mech.n_ctrl))
+    states = (i for i, actuator in enumerate(mech.forces.actuators) if actuator.has_activation)
+    for row, i in enumerate(states):
+        through[row, i] = mech.forces.actuators[i].dynamics != "integrator"
+    return slopes.by_ctrl[: mech.nv] + slopes.by_activation[: mech.nv] @ through

@@ -21,7 +21,7 @@ from ..dynamics.trees import integrate, neutral, random_state
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.checks import names_of
 from ..mechanism.scales import scales
-from .actuated import ACTIVATION, Model, away_from_contact, driven, extended, inputs_of
+from .actuated import ACTIVATION, away_from_contact, driven, extended, inputs_of
 from .coordinates import RATE, coordinate_names, independent_by, named_rows
 from .local_form import LocalForm, local_form, plain_model
 from .state_space import StateSpace
@@ -46,53 +46,58 @@ def linearize(
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
     forces: Any = ALL,
+    active: ArrayLike | None = None,
 ) -> StateSpace:
     """The linear model of a mechanism near the state (q, v) under joint forces ``tau`` and all force elements
     (``forces="all"``), exact, loops included.
 
     q, v, tau     if left out: ``mech.initial`` (the file's configuration, else neutral), at rest, no forces; also by
                   joint, {joint: coordinates}; the state need not be an equilibrium (the model then has a drift)
-    independent   the coordinates of a closed mechanism: "partitioning" (those of joints, well conditioned; also None,
-                  but for ``mech.metadata.independent_joints`` where a file names them and they describe the motion),
-                  "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v; those of
-                  velocities where constraints are on velocities alone (wheels): positions then have more, well chosen
+    independent   the coordinates of a closed mechanism: "partitioning" (well conditioned joint coordinates),
+                       "null_space" (orthonormal combinations), joint names, or rows (p, nv) with dy/dt = rows v; None:
+                  ``mech.metadata.independent_joints`` if they are known and determine the motion, else
+                       "partitioning". With constraints on velocities alone (wheels) these are coordinates of
+                  velocities; positions have more, which are chosen
     inputs        joints that are driven, all by default; ``joint[k]``, or a name of ``mech.v_names``, is one coordinate
-                  of a joint with several; a mimic joint drives the one it mimics, as an output it has its own
-                  coordinate; actuators by name, all with "ctrl", which is the default where ``ctrl`` is given
-    outputs       what y is: positions of the independent coordinates by default; names of joints for their positions,
-                  with ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
-    forces        force elements that act: "all", what ``mech.with_acting`` leaves switched on; "none", kinds by name
-                  or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
-    passive       springs, dampers, ... (``linkwise.forces.Passive``) in place of those of the mechanism's joints
-    ctrl, activation   (n_ctrl,) or {actuator: input}, (n_activation,): control inputs and states of actuators; zero,
-                  and what the inputs lead to, if left out.  Activations are states of the model, behind others
+                  of a joint with several; a mimic joint as an input drives its leader, as an output it has its own
+                  coordinate; actuators by name, all with "ctrl", the default if there is a ``ctrl``
+    outputs       y: positions of the independent coordinates by default; names of joints for their positions, with
+                       ".rate" for velocities; or rows (l, 2 nv) on the steps of q and changes of v of all joints
+    forces        force elements that act: "all", except those that ``mech.with_acting`` switched off; "none", kinds by
+                  name or a ``lw.forces.Passive``: see ``lw.forward_dynamics``
+    passive       springs, dampers, ... (``linkwise.forces.Passive``) instead of those of the mechanism's joints
+    ctrl, activation   (n_ctrl,) or {actuator: input}, (n_activation,): control inputs and states of actuators; if left
+                  out, zero inputs and their steady activations.  Activations are states of the model, behind
+                  others
     wrenches      (n_links, 6): external wrenches, constant in the link frames
+    active        (..., len(mech.loops)) booleans: constraints that hold; default: all
     form          "local": 2 p states, the local state-space form (4.8-4.10); "underlying": the ODE of all 2 nv
                   coordinates, A = [Df] P, with two eigenvalues of zero for every constraint (4.1-4.4)
-    projection    P of the underlying form: "orthogonal", I - H^+ H in the coordinates as they are, or "independent",
-                  along the chosen coordinates, which depends on no unit
+    projection    P of the underlying form: "orthogonal", I - H^+ H in the given coordinates, or "independent", along
+                  the chosen coordinates, which depends on no unit
 
     q, v, tau, wrenches broadcast over leading batch dimensions; all states must have equally many degrees of freedom.
-    Without states (a batch dimension of 0) the arrays are empty, shaped for those that the mechanism has in general.
-    A ``MechanismError`` says where loops are open, positions singular or coordinates ill-chosen.
+    Without states (a batch dimension of 0) the arrays are empty, with the shapes of general states of the mechanism. A
+    ``MechanismError`` names open loops, singular positions or ill-chosen coordinates.
     """
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
-    usual = passive is ctrl is activation is wrenches is independent is inputs is outputs is None
+    usual = passive is ctrl is activation is wrenches is independent is inputs is outputs is active is None
     if usual and form == "local" and (plain := plain_model(mech, q, v, tau)) is not None:
         return plain
     if (away := away_from_contact(mech, q)) is not None:
         options = independent, inputs, outputs, passive, wrenches, form, projection, ctrl, activation
-        return replace(linearize(away, q, v, tau, *options), mechanism=mech)
+        return replace(linearize(away, q, v, tau, *options, active=active), mechanism=mech)
     acting = driven(mech, passive, ctrl, activation) if isinstance(mech, Mechanism) else None
     form, projection = one_of("form", form, FORMS), one_of("projection", projection, PROJECTIONS)
-    at = state_of(mech, q, v, tau, wrenches, None, elements=acting)
+    at = state_of(mech, q, v, tau, wrenches, acting, active)
     if 0 in at.batch:
         return _empty_model(mech, at.batch, independent, inputs, outputs, form)
     form_of_model = local_form(at, independent) if form == "local" else _underlying_form(at, independent, projection)
-    states, rows, a, b, drift, tangent, acceleration, rate_names, rate_rows = form_of_model
     chosen_inputs = inputs_of(mech, inputs, unless_empty(mech, ctrl) is not None)
-    a, b, drift, tangent = extended(Model(a, b, drift, tangent), acting, chosen_inputs, at.q, at.v)
+    states, rows, a, b, drift, tangent, acceleration, rate_names, rate_rows = extended(
+        form_of_model, acting, chosen_inputs, at.q, at.v
+    )
     output_names, c = _outputs(mech, outputs, states, tangent)
     activation_names = (
         [actuator.name + ACTIVATION for actuator in mech.forces.actuators if actuator.has_activation]
@@ -132,10 +137,12 @@ def rate_jacobian(
     forces: Any = NONE,
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
+    active: ArrayLike | None = None,
 ) -> Float64Array:
     """(2 nv, 2 nv): the Jacobian of (dq/dt, dv/dt) by (tangent step of q, v), for implicit integrators: [Df].
 
-    With constraints it is [Df] P (4.4), P the projection of ``constraints.project``.
+    With constraints it is [Df] P (4.4), P the projection of ``constraints.project``, by the sizes of the whole
+    mechanism; of constraints that are ``active`` (..., len(mech.loops)), by default all.
 
     With ``rank`` (``constraints.generic_rank``) states need not have exactly closed loops.  Force elements act that
     ``forces`` names, with ``ctrl`` and ``activation`` as for ``linearize``; ``passive`` is another word for
@@ -146,7 +153,8 @@ def rate_jacobian(
     if passive is not None and forces is not NONE:
         raise MechanismError("forces and passive both have force elements: give one of them")
     elements = applied(mech, forces if passive is None else passive, ctrl, activation)
-    return rate_jacobian_at(state_of(mech, q, v, tau, wrenches, None, furthest=None, elements=elements), rank)
+    at = state_of(mech, q, v, tau, wrenches, elements, active, furthest=None)
+    return rate_jacobian_at(at, rank)
 
 
 def _empty_model(

@@ -15,7 +15,7 @@ from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function, stored
 from ..constraints.decomposition import times
-from ..constraints.solver import RELIABLE, answer, compiled_dofs
+from ..constraints.solver import answer, answers, compiled_dofs
 from ..constraints.variations import State, applied_force, numbered, variations
 from ..dynamics.resolved import resolved
 from ..mechanics.algorithms.algorithm import SOLVES_CONSTRAINED, Algorithm
@@ -32,7 +32,7 @@ _ARRAY, _FLOAT64 = np.ndarray, np.dtype("float64")
 
 class LocalForm(NamedTuple):
     """A linear model in independent coordinates, driven by all joint forces; see ``StateSpace``. Names and rows belong
-    to positions, and to velocities where these have names of their own.
+    to positions, and to velocities unless these have their own.
     """
 
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ def _reference(at: State, wanted: Any) -> LocalForm:
 
 def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
     """The local form by compiled kernels; None if there is no kernel or its status is not good for some state."""
-    if not compiled_dofs(at.mech):
+    if at.active is not None or not compiled_dofs(at.mech):
         return None
     chosen = _choice(at.mech, at.q, wanted)
     if chosen is None:
@@ -81,10 +81,10 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
     names, rows = chosen
     request = _linearization if at.wrenches is None else _linearization_with_wrenches
     arguments = (at.q, at.v, applied_force(at), rows, *(() if at.wrenches is None else (at.wrenches,)))
-    found = answer(at.mech, request, *arguments)
-    if found is None:
+    results = answer(at.mech, request, *arguments)
+    if results is None:
         return None
-    a, b, drift, tangent, acceleration = found
+    a, b, drift, tangent, acceleration = results
     n, p = at.mech.nv, rows.shape[-2]
     if wanted is None and at.mech.metadata.independent_joints:  # of the file, where they describe the motion well
         units = scales(at.mech).of_v  # K has the inverse singular values of RN
@@ -176,16 +176,18 @@ def _partition_kernel(mech: Mechanism, dtype: str, parameters: Sequence[Any]) ->
 
 
 def plain_model(mech: Mechanism, q: Any, v: Any, tau: Any) -> StateSpace | None:
-    """The model in coordinates chosen by pivoting, of states given as plain arrays of one batch shape; None for what
-    asks for more than that, or where the reference has to look."""
+    """The model in coordinates chosen by pivoting, for states given as plain arrays of one batch shape. None for other
+    requests, and for states that need the reference implementation.
+    """
     if not type(q) is type(v) is type(tau) is _ARRAY or not q.dtype is v.dtype is tau.dtype is _FLOAT64:
         return None
     return _model_of_one_state(mech, q, v, tau) if q.ndim == 1 else _model_of_batch(mech, q, v, tau)
 
 
 class _OneState(NamedTuple):
-    """The kernel of models of one state, None for mechanisms that it does not serve; the shape of q, v and tau; and,
-    by the places of their coordinates, what models share."""
+    """The kernel of models of one state, None for mechanisms that it does not serve; the shape of q, v and tau; and the
+    shared data of models, by the indices of their coordinates.
+    """
 
     run: Any
     shape: tuple[int, ...]
@@ -207,7 +209,7 @@ def _model_of_one_state(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.n
     if run is None or not q.shape == v.shape == tau.shape == shape:
         return None
     a, b, drift, tangent, acceleration, reliability, independent = run(q, v, tau)
-    if not reliability > RELIABLE:
+    if not answers(reliability):
         return None
     try:
         fields = shared[independent.tobytes()].copy()  # much quicker than a dictionary made key by key
@@ -225,10 +227,10 @@ def _model_of_batch(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarr
     chosen = _partition(mech, q.reshape(-1, q.shape[-1])[0])
     if chosen is None:
         return None
-    found = answer(mech, _linearization, q, v, tau, chosen.rows)
-    if found is None:
+    results = answer(mech, _linearization, q, v, tau, chosen.rows)
+    if results is None:
         return None
-    a, b, drift, tangent, acceleration = found
+    a, b, drift, tangent, acceleration = results
     fields = {"q": q, "v": v, "tau": tau, "acceleration": acceleration}
     fields |= {"A": a, "B": b, "drift": drift, "tangent": tangent}
     return _model(
@@ -259,9 +261,9 @@ class _Partition(NamedTuple):
 
 
 def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
-    """Coordinates that describe the motion near q well; None where the elimination does not decide."""
-    found = answer(mech, _partition_kernel, q)
-    return None if found is None else _partition_at(mech, found[0])
+    """Coordinates that describe the motion near q well; None if the elimination is not reliable."""
+    results = answer(mech, _partition_kernel, q)
+    return None if results is None else _partition_at(mech, results[0])
 
 
 def _partition_at(mech: Mechanism, independent: np.ndarray) -> _Partition:

@@ -52,7 +52,7 @@ class Modes(NamedTuple):
         lines = ["frequency (Hz)  damping ratio  eigenvalue             largest displacements"]
         for k, value in enumerate(self.eigenvalues):
             shape = self.shapes[:, k]
-            order = np.argsort(-np.abs(shape), kind="stable")[:3]
+            order = np.argsort(-np.round(np.abs(shape), 9), kind="stable")[:3]  # equal ones in order of coordinates
             largest = ", ".join(f"{self.coordinates[i]} {shape[i].real:.2f}" for i in order if abs(shape[i]) > 0.01)
             real, ratio = (_remove_round_off(x, y) for x, y in ((value.real, value), (self.damping_ratios[k], 1.0)))
             damping = f"{ratio:.4g}" if value else "-"
@@ -175,8 +175,9 @@ def _eigen(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal bases of what the matrix maps to nothing, and of what it does when applied again and again: a
-    mechanism that nothing holds stays where it is, and goes on as it goes.  Columns are compared by their weights."""
+    """Orthonormal bases of the kernel of the matrix and of the kernel of its high powers: displacements at which a free
+    mechanism stays, and its uniform motions. Columns are compared by their weights.
+    """
 
     def null(of: Float64Array) -> Float64Array:
         _, sizes, right = np.linalg.svd(of * weights)
@@ -191,7 +192,7 @@ def _vanishing(matrix: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _separated(basis: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """A basis of the same space in which each vector has a coordinate to itself, which is easy to read."""
+    """A basis of the space in which each vector has one coordinate to itself."""
     if not basis.shape[1]:
         return basis
     scaled = np.linalg.qr(basis / units[:, None])[0]

@@ -1,4 +1,4 @@
-"""Linear state-space models of mechanisms: what ``linearize`` returns."""
+"""Linear state-space models of mechanisms, the results of ``linearize``."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ class Dimensionless(NamedTuple):
 class StateSpace:
     """dx/dt = drift + A x + B u, y = C x + D u: a mechanism near the state (q, v) under joint forces tau.
 
-    x is made of the steps of the coordinates from q (``difference(q, there)``) and the changes of their velocities; u
-    are changes of joint forces.  At an equilibrium drift is zero.  Arrays have the batch shape of the states in front.
+    x contains steps of the coordinates from q (``difference(q, there)``) and changes of their velocities; u changes of
+    joint forces. At an equilibrium drift is zero. Arrays have the batch shape of the states in front.
 
-    A (n, n), B (n, k), C (l, n), D (l, k), drift (n,)   the model; drift is dx/dt at the point itself
-    independent           what the coordinates are: joints (``joint[i]`` where one has several), or y1, y2, ... for
+    A (n, n), B (n, k), C (l, n), D (l, k), drift (n,)   the model; drift is dx/dt at (q, v)
+    independent           names of the coordinates: joints (``joint[i]`` where one has several), or y1, y2, ... for
                           linear combinations of them
     state_names, input_names, output_names   ".rate" marks velocities, ".activation" states of actuators
     rows                  (p, nv): R, coordinates are R times steps of q
     tangent               (2 nv, n): steps of q and changes of v of all joints per unit of x (K and its derivative)
     form                  "local": the local state-space form (spencer2004 4.8); "underlying": all coordinates (4.2)
-    rate_rows             (p', nv): R of velocities where it is another one, because of constraints on velocities alone:
-                          changes of velocities in x are R times changes of v
-    mechanism, q, v, tau  where
-    acceleration          (nv,): of all joints, there
+    rate_rows             (p', nv): R of velocities, where constraints on velocities alone make it differ from R of q:
+                          velocities in x are R times changes of v
+    mechanism, q, v, tau  the mechanism and the state of the model
+    acceleration          (nv,): of all joints at this state
     """
 
     mechanism: Mechanism
@@ -98,7 +98,7 @@ class StateSpace:
 
     @property
     def is_equilibrium(self) -> bool:
-        """Whether the mechanism stays at rest there, up to round-off, in every state of a batch."""
+        """Whether the mechanism stays at rest at (q, v), up to round-off, in every state of a batch."""
         return float(np.abs(self.dimensionless().drift).max(initial=0.0)) <= AT_REST
 
     def dimensionless(self) -> Dimensionless:

@@ -6,10 +6,10 @@ joint, as in ``linkwise.constraints``.
 """
 
 from ..constraints.following import follow, follow_path
+from .continuation import MotionPath
 from .driven_motions import DrivenMotion, driven_motion
 from .instant_centers import InstantCenters, instant_centers
 from .loop_joints import with_joint_of_loop
-from .paths import MotionPath
 from .ranges import RangeEnd, RangeOfMotion, range_of_motion
 from .singular_positions import SingularPosition, singular_positions
 from .transmission import mechanical_advantage, transmission_angle
@@ -35,7 +35,4 @@ __all__ = [
     "with_joint_of_loop",
     "workspace",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -12,8 +13,7 @@ import numpy as np
 from ..constraints.decomposition import Decomposition, decompose
 from ..constraints.named_coordinates import LimitSlack, NamedCoordinate
 from ..mechanism import MechanismError
-from .contours import Edge, bracketed_roots
-from .manifolds import Family, family
+from .manifolds import Manifold, constraint_manifold
 
 LARGEST_STEP = 0.5  # of a coordinate, from one configuration to the next
 BENT = 0.05  # of a step: how much it may differ from the mean of the motions at both of its ends
@@ -24,15 +24,17 @@ SAME = 1e-6  # dimensionless: what is nearer is the same configuration
 QUICK, CAREFUL, EXACT = 1.0 / 4.0, 1e-3, 1e-11  # of the way between neighbours: the smallest step towards the next one
 UNNOTICED = 2e-3  # dimensionless: where careful steps that move the mechanism by less fail, it cannot go on
 FIRST_STEP, DOUBLINGS = 0.02, 6  # along a curve towards the place where a coordinate turns back
+Edge = tuple[int, int, int]  # axis, i, j: from node (i, j) to the next one along the axis
+ROOT, ROOT_STEPS = 1e-13, 80  # of the interval of a root, and how often it is divided at most
 NEIGHBOURS = ((0, 1), (0, -1), (1, 1), (1, -1))  # axis and sense
 
 
 class Segments(NamedTuple):
-    """Edges of a grid in parts along which the mechanism moves a little only.
+    """Edges of a grid in parts, along each of which the mechanism moves only a little.
 
-    edge     (n,): which edge
-    shares   (n, 2): from where to where on it, 0 at its lower node and 1 at the other
-    q        (n, 2, nq): the configurations there
+    edge     (n,): index of the edge
+    shares   (n, 2): fractions of the edge at both ends of the part; 0 is the lower node, 1 the other
+    q        (n, 2, nq): configurations at both ends
     """
 
     edge: np.ndarray
@@ -40,33 +42,33 @@ class Segments(NamedTuple):
     q: np.ndarray
 
 
-class Sheet:
-    """The configurations of an assembly mode at the nodes of a grid.  Inside, the two coordinates are dimensionless as
-    directions of motion are, see ``Family``.
+class AssemblyModeGrid:
+    """The configurations of an assembly mode at the nodes of a grid. Inside, the two coordinates are dimensionless like
+    directions of motion, see ``Manifold``.
 
     units   (2,): of the two coordinates
     q       (n, nq): of the nodes that are reached
-    node    (n, 2): which these are
-    number  (n1, n2): their place in q, -1 for what is not reached
-    bases   (n, nv, dof): of the motions that the loops allow, turned alike everywhere (``oriented``)
+    node    (n, 2): indices of these nodes on the grid
+    number  (n1, n2): index in q, -1 for nodes that are not reached
+    bases   (n, nv, dof): null-space bases of the loops, with equal orientation everywhere (``oriented``)
     """
 
     def __init__(
         self,
-        made: Family,
+        manifold: Manifold,
         pair: tuple[NamedCoordinate, NamedCoordinate],
         start: np.ndarray,
         first: np.ndarray,
         second: np.ndarray,
         slack: LimitSlack | None,
     ):
-        self.family, self.slack, self.mech = made, slack, made.mech
-        self.pair = (pair[0].dimensionless(made.units), pair[1].dimensionless(made.units))
-        self.units = np.array([coordinate.unit(made.units) for coordinate in pair])
+        self.manifold, self.slack, self.mech = manifold, slack, manifold.mech
+        self.pair = (pair[0].dimensionless(manifold.units), pair[1].dimensionless(manifold.units))
+        self.units = np.array([coordinate.unit(manifold.units) for coordinate in pair])
         self.lines = (first / self.units[0], second / self.units[1])
-        self.whole = family(made.mech, start, ())
-        self.pinned = replace(made, held=(*made.held, *self.pair), rank=made.rank + 2)
-        self.held = made.values(start)
+        self.unlocked = constraint_manifold(manifold.mech, start, ())
+        self.pinned = replace(manifold, held=(*manifold.held, *self.pair), rank=manifold.rank + 2)
+        self.held = manifold.values(start)
         self.number = np.full((len(first), len(second)), -1)
         self._tried: dict[tuple[int, int, int], float] = {}  # number of a node, axis, sense -> smallest step
         self._begin(start)
@@ -77,10 +79,10 @@ class Sheet:
     # Reaching nodes ------------------------------------------------------------------------------------------------
 
     def _begin(self, start: np.ndarray) -> None:
-        """From the start to the node next to it."""
+        """Move from the start to the nearest node."""
         here = self.coordinates(start)
         node = np.array([[int(np.argmin(np.abs(line - x))) for line, x in zip(self.lines, here, strict=True)]])
-        q, done = self._advance(start[None], here[None], self.at_node(node), CAREFUL)
+        q, done = self._advance(start[None], here[None], self.node_coordinates(node), CAREFUL)
         if done[0] < 1.0:
             here = self.units * here
             raise MechanismError(
@@ -91,7 +93,7 @@ class Sheet:
         self.number[tuple(node[0])] = 0
 
     def _spread(self) -> None:
-        """Reach all nodes that can be, each from a neighbour; in small steps only where large ones fail."""
+        """Reach all reachable nodes, each from a neighbour; small steps are taken only where large ones fail."""
         smallest = QUICK
         while True:
             sources, axis, sense = self._frontier()
@@ -109,7 +111,7 @@ class Sheet:
                 smallest = QUICK
 
     def _frontier(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Reached nodes with a neighbour on the grid that is not reached: their numbers, axis and sense."""
+        """Reached nodes with an unreached neighbour: their numbers, and axis and sense of the neighbour."""
         border = []
         for axis, sense in NEIGHBOURS:
             there = self.node + sense * np.eye(2, dtype=int)[axis]
@@ -128,7 +130,10 @@ class Sheet:
             if not len(some):
                 continue
             q, done = self._advance(
-                self.q[sources[some]], self.at_node(self.node[sources[some]]), self.at_node(goals[some]), smallest
+                self.q[sources[some]],
+                self.node_coordinates(self.node[sources[some]]),
+                self.node_coordinates(goals[some]),
+                smallest,
             )
             new = np.flatnonzero(done >= 1.0)
             keys = goals[some][new]
@@ -182,12 +187,12 @@ class Sheet:
         motion = self._motion(here, change)
         size = np.abs(motion).max(axis=-1)
         ok = size <= LARGEST_STEP
-        there[ok], ok[ok] = self.pinned.corrected(self.family.moved(q[ok], motion[ok]), self._targets(values[ok]))
-        way, jacobian = self.family.difference(q[ok], there[ok]), self.pinned.jacobian(there[ok])
+        there[ok], ok[ok] = self.pinned.corrected(self.manifold.moved(q[ok], motion[ok]), self._targets(values[ok]))
+        way, jacobian = self.manifold.difference(q[ok], there[ok]), self.pinned.jacobian(there[ok])
         mean = 0.5 * (motion[ok] + self._motion(decompose(jacobian, rank=self.pinned.rank), change[ok]))
         longest, bend = (np.abs(x).max(axis=-1) for x in (way, way - mean))
         keeps_side = self._same_signs(here.u[ok], here.v[ok], jacobian, q[ok], there[ok])
-        ok[ok] = keeps_side & (bend <= BENT * longest + max(ROUNDED, self.family.sizes.noise))
+        ok[ok] = keeps_side & (bend <= BENT * longest + max(ROUNDED, self.manifold.sizes.noise))
         return there, ok if self.slack is None else ok & (self.slack(there) >= 0.0).all(axis=-1), size
 
     def _same_signs(
@@ -196,20 +201,21 @@ class Sheet:
         """(n,): whether neighbours q and ``there`` are on the same side of turning points of the coordinates. u and v
         are singular vectors of all constraints at q; ``jacobian`` is evaluated at ``there``.
 
-        The determinant of all constraints changes its sign in such positions.  It does, too, where loops become
-        dependent and their own changes its sign: there the coordinates go on.  Beside such a position the motions that
-        the loops allow turn quickly, which is resolved by shorter steps.
+        The determinant of all constraints changes its sign at turning points. It also does where loops become dependent
+        and the determinant of the loops changes its sign, without a turning point. Near such positions the free motions
+        turn quickly, and steps are shorter.
         """
-        here, behind, rank = self.whole.decomposed(q), self.whole.decomposed(there), self.whole.rank
+        here, behind, rank = self.unlocked.decomposed(q), self.unlocked.decomposed(there), self.unlocked.rank
         overlap = np.swapaxes(here.v[..., rank:], -1, -2) @ behind.v[..., rank:]
         is_alike = np.linalg.svd(overlap, compute_uv=False).min(axis=-1, initial=1.0) >= ALIKE
         of_all = _sign_changes(u, v, jacobian, self.pinned.rank)
-        return is_alike & (of_all == _sign_changes(here.u, here.v, self.whole.jacobian(there), rank))
+        return is_alike & (of_all == _sign_changes(here.u, here.v, self.unlocked.jacobian(there), rank))
 
     def _motion(self, pinned: Decomposition, change: np.ndarray) -> np.ndarray:
-        """(n, nv): by which the two coordinates change so (n, 2), to first order, where the constraints are
-        decomposed."""
-        count = self.mech.n_constraints + len(self.family.held)
+        """(n, nv): first-order motions that change the two coordinates by ``change`` (n, 2), from decomposed
+        constraints.
+        """
+        count = self.mech.n_constraints + len(self.manifold.held)
         wanted = np.concatenate([np.zeros((len(change), count)), change], axis=-1)
         motion = np.zeros((len(change), self.mech.nv))
         motion[:, self.pinned.columns] = pinned.solve(wanted)
@@ -223,15 +229,15 @@ class Sheet:
         """A function (..., nq) -> (..., dof, nv): rates of the two grid coordinates and of enough locked coordinates
         to determine all motions.
         """
-        joints = np.eye(self.mech.nv)[~self.family.free]
+        joints = np.eye(self.mech.nv)[~self.manifold.free]
 
         def rows(q: np.ndarray) -> np.ndarray:
-            named = [measure.rows(q)[..., None, :] for measure in (*self.pair, *self.family.held)]
+            named = [measure.rows(q)[..., None, :] for measure in (*self.pair, *self.manifold.held)]
             return np.concatenate([*named, np.broadcast_to(joints, (*q.shape[:-1], *joints.shape))], axis=-2)
 
-        left, kept = rows(start) @ self.whole.basis(start), [0, 1]
-        while len(kept) < self.whole.dof:
-            others = left @ (np.eye(self.whole.dof) - np.linalg.pinv(left[kept]) @ left[kept])
+        left, kept = rows(start) @ self.unlocked.basis(start), [0, 1]
+        while len(kept) < self.unlocked.dof:
+            others = left @ (np.eye(self.unlocked.dof) - np.linalg.pinv(left[kept]) @ left[kept])
             kept.append(int(np.argmax(np.linalg.norm(others, axis=-1))))
         return lambda q: rows(q)[..., kept, :]
 
@@ -241,11 +247,11 @@ class Sheet:
         """(..., 2): the two coordinates, dimensionless."""
         return np.stack([measure.value(q) for measure in self.pair], axis=-1)
 
-    def at_node(self, node: np.ndarray) -> np.ndarray:
+    def node_coordinates(self, node: np.ndarray) -> np.ndarray:
         """(n, 2): the coordinates of nodes (n, 2), dimensionless."""
         return np.stack([line[node[:, axis]] for axis, line in enumerate(self.lines)], axis=-1)
 
-    def on_grid(self, values: np.ndarray) -> np.ndarray:
+    def grid_values(self, values: np.ndarray) -> np.ndarray:
         """(n1, n2, ...): node values (n, ...) on the grid, NaN where the assembly mode does not reach."""
         grid = np.full((*self.number.shape, *values.shape[1:]), np.nan)
         grid[self.node[:, 0], self.node[:, 1]] = values
@@ -253,15 +259,15 @@ class Sheet:
 
     def oriented(self, q: np.ndarray) -> np.ndarray:
         """(..., nv, dof): a null-space basis of the loops, oriented by the two grid coordinates and the locked ones,
-        which determine all motions inside the sheet.
+        which determine all motions inside the grid.
         """
-        bases = self.whole.basis(q)
+        bases = self.unlocked.basis(q)
         bases[..., 0] *= np.where(np.linalg.det(self._still(q) @ bases) < 0.0, -1.0, 1.0)[..., None]
         return bases
 
     @cached_property
     def inner_edges(self) -> tuple[Segments, list[Edge]]:
-        """Edges that join two nodes, and which these are."""
+        """Segments of the edges between two reached nodes, and these edges."""
         nodes, edges = [np.zeros((0, 2), dtype=int)], []
         for axis in (0, 1):
             pairs = (self.number[:-1], self.number[1:]) if axis == 0 else (self.number[:, :-1], self.number[:, 1:])
@@ -275,13 +281,13 @@ class Sheet:
         return segments._replace(edge=renumbered[segments.edge]), [edges[k] for k in joined.tolist()]
 
     def _segments(self, low: np.ndarray, high: np.ndarray) -> Segments:
-        """Segments of the edges between nodes low (n,) and high (n,), without edges along which the mechanism changes
-        its assembly mode.
+        """Segments of the edges between nodes low (n,) and high (n,), without edges along which the assembly mode
+        changes.
         """
-        start, goal = self.at_node(self.node[low]), self.at_node(self.node[high])
+        start, goal = self.node_coordinates(self.node[low]), self.node_coordinates(self.node[high])
         met: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.arange(len(low)), np.zeros(len(low)), self.q[low])]
         there, done = self._advance(self.q[low], start, goal, CAREFUL, met)
-        apart = np.abs(self.family.shortest(there, self.q[high])).max(axis=-1, initial=0.0)
+        apart = np.abs(self.manifold.shortest(there, self.q[high])).max(axis=-1, initial=0.0)
         edge, share, q = (np.concatenate(part) for part in zip(*met, strict=True))
         order = np.lexsort((share, edge))
         order = order[((done >= 1.0) & (apart < SAME))[edge[order]]]
@@ -290,19 +296,21 @@ class Sheet:
         pairs = np.stack([within, within + 1], axis=-1)
         return Segments(edge[within], share[pairs], q[pairs])
 
-    def between(self, edges: list[Edge], segments: Segments) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """A function of edge numbers (k,) and fractions (k,) that returns configurations on the edges; NaN where the
-        loops do not close.
+    def edge_configurations(
+        self, edges: list[Edge], segments: Segments
+    ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """A function of edge numbers (k,) and fractions (k,) that returns configurations on the edges; NaN for open
+        loops.
         """
-        way = self.family.shortest(segments.q[:, 0], segments.q[:, 1])
+        way = self.manifold.shortest(segments.q[:, 0], segments.q[:, 1])
         axis, *lower = np.array(edges, dtype=int).reshape(-1, 3)[segments.edge].T
         lower_node = np.stack(lower, axis=-1)
-        start, goal = self.at_node(lower_node), self.at_node(lower_node + np.eye(2, dtype=int)[axis])
+        start, goal = self.node_coordinates(lower_node), self.node_coordinates(lower_node + np.eye(2, dtype=int)[axis])
         from_share, length = segments.shares[:, 0], np.diff(segments.shares, axis=-1)[:, 0]
 
         def at(share: np.ndarray, which: np.ndarray) -> np.ndarray:
             part = (share - from_share[which]) / length[which]
-            guess = self.family.moved(segments.q[which, 0], way[which], part)
+            guess = self.manifold.moved(segments.q[which, 0], way[which], part)
             targets = self._targets(start[which] + share[:, None] * (goal - start)[which])
             q, closed = self.pinned.corrected(guess, targets)
             return np.where(closed[:, None], q, np.nan)
@@ -327,17 +335,17 @@ class Sheet:
                     q[chosen] = self._turning_back(sources[chosen], k, way)
         if self.slack is not None and len(sources):
             beyond = np.flatnonzero((self.slack(q) < AT_LIMIT).any(axis=-1))
-            goals = self.at_node(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])
-            q[beyond], _ = self._advance(self.q[sources[beyond]], self.at_node(nodes[beyond]), goals, EXACT)
+            goals = self.node_coordinates(nodes[beyond] + sense[beyond, None] * np.eye(2, dtype=int)[axis[beyond]])
+            q[beyond], _ = self._advance(self.q[sources[beyond]], self.node_coordinates(nodes[beyond]), goals, EXACT)
             at_limit[beyond] = True
         return edges, q, at_limit
 
     def _turning_back(self, sources: np.ndarray, axis: int, sense: int) -> np.ndarray:
-        """(n, nq): where a coordinate, driven from nodes while the other stands still, cannot go on."""
+        """(n, nq): configurations beyond nodes at which one coordinate, driven while the other is fixed, turns back."""
         moving, still = self.pair[axis], self.pair[1 - axis]
-        line = replace(self.family, held=(*self.family.held, still), rank=self.family.rank + 1)
-        goal = self.at_node(self.node[sources] + sense * np.eye(2, dtype=int)[axis])
-        start, _ = self._advance(self.q[sources], self.at_node(self.node[sources]), goal, CAREFUL)
+        line = replace(self.manifold, held=(*self.manifold.held, still), rank=self.manifold.rank + 1)
+        goal = self.node_coordinates(self.node[sources] + sense * np.eye(2, dtype=int)[axis])
+        start, _ = self._advance(self.q[sources], self.node_coordinates(self.node[sources]), goal, CAREFUL)
         values = line.values(start)
 
         tangent = line.basis(start)[..., 0]
@@ -370,7 +378,9 @@ class Sheet:
             q[turns] = at(bracketed_roots(lambda x, which: slope(x, turns[which]), *ends), turns)
         none = np.flatnonzero(at_high > 0.0)  # it touches the boundary, say: as far as it can be followed
         if len(none):
-            q[none], _ = self._advance(self.q[sources[none]], self.at_node(self.node[sources[none]]), goal[none], EXACT)
+            q[none], _ = self._advance(
+                self.q[sources[none]], self.node_coordinates(self.node[sources[none]]), goal[none], EXACT
+            )
         return q
 
 
@@ -380,3 +390,82 @@ def _sign_changes(u: np.ndarray, v: np.ndarray, jacobian: np.ndarray, rank: int)
     """
     square = np.swapaxes(u[..., :rank], -1, -2) @ jacobian @ v[..., :rank]
     return np.asarray(np.linalg.det(square) <= 0.0)
+
+
+# -- contours on a grid: points on edges, found by changes of sign, joined to chains ----------------------------
+
+
+def joined(edges: Sequence[Edge]) -> list[tuple[list[int], bool]]:
+    """Chains of indices into ``edges``, and whether each is closed; neighbours cross edges of one cell."""
+    number = {edge: k for k, edge in enumerate(edges)}
+    neighbours: dict[int, list[int]] = defaultdict(list)
+    beside = (cell for axis, k, m in edges for cell in ((k, m), (k - axis, m - 1 + axis)))
+    for i, j in dict.fromkeys(beside):
+        around = ((0, i, j), (1, i, j), (0, i, j + 1), (1, i + 1, j))  # neighbours share a corner
+        crossed = [number[edge] for edge in around if edge in number]
+        for a, b in zip(crossed[::2], crossed[1::2], strict=False):
+            neighbours[a].append(b)
+            neighbours[b].append(a)
+    return _chains(neighbours)
+
+
+def _chains(neighbours: dict[int, list[int]]) -> list[tuple[list[int], bool]]:
+    """Chains and closed curves through points that each have one or two neighbours. Open chains start at points with
+    one.
+    """
+    seen: set[int] = set()
+    chains = []
+    for start in sorted(neighbours, key=lambda point: len(neighbours[point])):
+        if start in seen:
+            continue
+        chain, here = [start], start
+        seen.add(start)
+        while ahead := [point for point in neighbours[here] if point not in seen]:
+            here = ahead[0]
+            seen.add(here)
+            chain.append(here)
+        chains.append((chain, len(chain) > 2 and start in neighbours[here]))
+    return chains
+
+
+def bracketed_roots(
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    low: np.ndarray,
+    high: np.ndarray,
+    at_low: np.ndarray,
+    at_high: np.ndarray,
+) -> np.ndarray:
+    """(n,): roots of functions with values of different sign at low (n,) and high (n,), by Chandrupatla's method.
+
+    function   ``function(x, which)`` returns the values (k,) at x (k,) of the functions with the indices ``which`` (k,)
+    """
+    width = ROOT * np.abs(high - low)
+    # The root is between a, the latest, and b; c is the one before.
+    a, b, c = high.astype(float), low.astype(float), low.astype(float)
+    fa, fb, fc = at_high.astype(float), at_low.astype(float), at_low.astype(float)
+    share = np.full(len(a), 0.5)
+    which = np.flatnonzero((fa != 0.0) & (fb != 0.0))
+    for _ in range(ROOT_STEPS):
+        if not len(which):
+            break
+        x = a[which] + share[which] * (b - a)[which]
+        value = function(x, which)
+        same = (value < 0.0) == (fa[which] < 0.0)
+        c[which], fc[which] = np.where(same, a[which], b[which]), np.where(same, fa[which], fb[which])
+        b[which], fb[which] = np.where(same, b[which], a[which]), np.where(same, fb[which], fa[which])
+        a[which], fa[which] = x, value
+        least = width[which] / np.maximum(np.abs(b - a)[which], np.finfo(float).tiny)
+        share[which] = np.clip(_next_share(*(y[which] for y in (a, b, c, fa, fb, fc))), least, 1.0 - least)
+        which = which[(least < 0.5) & (value != 0.0)]
+    return np.where(np.abs(fa) < np.abs(fb), a, b)
+
+
+def _next_share(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, fa: np.ndarray, fb: np.ndarray, fc: np.ndarray
+) -> np.ndarray:
+    """Fraction from a to b of the next root estimate: inverse quadratic interpolation where safe, else bisection."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+        curved = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        safe = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi) & np.isfinite(curved)
+    return np.where(safe, curved, 0.5)

@@ -38,11 +38,11 @@ class DrivenMotion(Tabular):
 
     q    (..., nq)
     v    (..., nv): of all joints
-    a    (..., nv): the same
-    inputs   what was driven
+    a    (..., nv): of all joints
+    inputs   names of the driven joints and coordinates
 
-    What is said of a link or point is (..., 3), in axes of the world.  A point is the origin of a link or frame, by its
-    name, as named points of ``Builder.linkage`` are; or (link, (x, y, z)), in that one's coordinates.
+    Quantities of links and points are (..., 3), in axes of the world. A point is the name of a link or frame, for its
+    origin, as named points of ``Builder.linkage`` are; or (link, (x, y, z)), in coordinates of the link.
     """
 
     mech: Mechanism
@@ -71,8 +71,9 @@ class DrivenMotion(Tabular):
         )
 
     def table(self) -> tuple[list[str], Float64Array]:
-        """Names (the input, q.crank, ..., v.crank, ..., a.crank, ...) and values (n, columns) of what ``to_csv``
-        writes: coordinates, velocities and accelerations over the positions of the input."""
+        """Names (the input, q.crank, ..., v.crank, ..., a.crank, ...) and values (n, columns) for ``to_csv``:
+        coordinates, velocities and accelerations over positions of the input.
+        """
         name, values = self.over
         of_q, of_v = self.mech.coordinates.names("q"), self.mech.coordinates.names("v")
         parts = {"q": of_q, "v": of_v, "a": of_v}
@@ -135,8 +136,8 @@ class DrivenMotion(Tabular):
         return frames.frame_acceleration(self.mech, self.q, self.v, self.a, link, "world_aligned")[..., :3]
 
     def _point(self, point: Point) -> tuple[str, Float64Array, Float64Array]:
-        """The link of a point, the spatial velocity of the link at its origin, and the vector from there to the point,
-        in the world.
+        """The link of a point, the spatial velocity of the link at its origin, and the vector from the origin to the
+        point, in the world.
         """
         link, position = (point, (0.0, 0.0, 0.0)) if isinstance(point, str) else point
         local = checked_array(f"the place of a point of {link!r}", position, (3,))
@@ -163,19 +164,19 @@ class DrivenMotion(Tabular):
 def driven_motion(
     mech: Mechanism, q: ByJoint | None = None, v: Mapping[str, Any] | None = None, a: Mapping[str, Any] | None = None
 ) -> DrivenMotion:
-    """The motion of a mechanism whose driven joints have the velocities ``v`` and accelerations ``a``, by joint; all
-    others follow from its loops: ``driven_motion(four_bar, {"crank_joint": 0.3}, {"crank_joint": 20.0})``.
+    """The motion of a mechanism whose driven joints have the velocities ``v`` and accelerations ``a``, by joint; the
+    loops determine all others: ``driven_motion(four_bar, {"crank_joint": 0.3}, {"crank_joint": 20.0})``.
 
-    q      (..., nq), loops closed; or by joint, {joint: position}, the loops closed then; with many positions, {joint:
-           (n,)}, they are followed from the initial configuration on without changing the branch (``follow_path``);
-           None is the initial configuration
-    v      {joint: number or (...)}; as many as there are degrees of freedom, the inputs.  Joints outside of all loops
-           stand still unless they are named.  Places and orientations of links are inputs too, {"platform.x": 0.1}, as
-           are coordinates of joints with several (``mech.q_names``)
-    a      the same; joints that are named in ``v`` alone have none: they run at constant speed
+    q      (..., nq), loops closed; or by joint, {joint: position}, and the loops are closed; many positions, {joint:
+           (n,)}, are followed from the initial configuration without changing the branch (``follow_path``); None is the
+           initial configuration
+    v      {joint: number or (...)}, the inputs; as many as there are degrees of freedom.  Other joints outside of all
+           loops stand still.  Positions and orientations of links are inputs too, {"platform.x": 0.1}, as are
+           coordinates of joints with several (``mech.q_names``)
+    a      {joint: number or (...)}; joints of ``v`` that are left out have none: they run at constant speed
 
-    The inputs must be able to drive the mechanism: in their dead centres nothing follows from them, and they are
-    refused there, as are singular positions, where branches of the motion meet (a parallelogram in one line).
+    The inputs must determine the motion: dead centres are an error, as are singular positions, where branches of the
+    motion meet (a parallelogram in one line).
     """
     require_mechanism(mech)
     for name, named_values in (("v", v), ("a", a)):
@@ -186,12 +187,12 @@ def driven_motion(
             )
     q = _configurations(mech, q)
     rates, changes = dict(v or {}), dict(a or {})
-    inputs = tuple(dict.fromkeys((*rates, *changes, *_beside_loops(mech, (*rates, *changes)))))
+    inputs = tuple(dict.fromkeys((*rates, *changes, *_joints_outside_loops(mech, (*rates, *changes)))))
     rate, change = (_inputs(mech, name, values, inputs, q) for name, values in (("v", rates), ("a", changes)))
     q = np.broadcast_to(q, (*common_batch({"v": rate.shape[:-1], "a": change.shape[:-1]}), mech.nq))
     _require_regular(mech, q, inputs)
     jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
-    with told_of_idle_motions(mech, q, inputs), _told_of_inputs(mech, q, tuple(rates), tuple(changes)):
+    with told_of_idle_motions(mech, q, inputs), _explain_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
         aims = np.broadcast_to(mech.constraints.drive_rates, jacobian.shape[:-1])
         basis, offset = basis_by("partitioning", jacobian, -aims, decomposed_jacobian(mech, jacobian), chosen)
@@ -213,7 +214,7 @@ def _single_coordinates(mech: Mechanism, name: str) -> list[str]:
 
 
 def _configurations(mech: Mechanism, q: ByJoint | None) -> Float64Array:
-    """(..., nq): q, or where driven joints are, the loops closed."""
+    """(..., nq): q as an array, with loops closed where only driven joints are given."""
     (q,) = checked_arrays(mech, q={} if q is None else q)
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
@@ -236,8 +237,8 @@ def _require_regular(mech: Mechanism, q: np.ndarray, inputs: Sequence[str]) -> N
     )
 
 
-def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
-    """Joints that no loop moves, without those that are named or have a named coordinate."""
+def _joints_outside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
+    """Joints that no loop moves, except those that are named or have a named coordinate."""
     within = {body for loop in mech.loops for body in loop.bodies_within(mech)}
     known = {name if name in mech.joint_names else mech.coordinates.joint_of(name) for name in named}
     return [
@@ -248,7 +249,7 @@ def _beside_loops(mech: Mechanism, named: tuple[str, ...]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
+def _explain_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], changes: Sequence[str]) -> Iterator[None]:
     """Context that adds the number of needed inputs, and a valid choice, to the error for too many or too few."""
     try:
         yield
@@ -260,20 +261,20 @@ def _told_of_inputs(mech: Mechanism, q: np.ndarray, rates: Sequence[str], change
         needed = error.dofs - (error.count - count)
         names = "v names" if set(changes) <= set(rates) else "v and a name"
         joints = "the speed of one joint" if needed == 1 else f"the speeds of {needed} joints"
-        example = ", ".join(map(repr, _that_would_do(mech, q.reshape(-1, mech.nq)[0], named)))
+        example = ", ".join(map(repr, _suggest_inputs(mech, q.reshape(-1, mech.nq)[0], named)))
         raise MechanismError(
             f"{names} {count} input{'s' * (count != 1)}, the mechanism needs {needed}: give {joints}, such as {example}"
             + hint(mech, q, rates=True, named=named) * (count < needed)
         ) from None
 
 
-def _that_would_do(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
+def _suggest_inputs(mech: Mechanism, q: np.ndarray, named: Sequence[str]) -> list[str]:
     """Inputs that determine the motion at q (nq,): as many of the named ones as possible, then other
     joints in order.
     """
     units, candidates = sizes(mech), []
     loops = units.rows[:, None] * terms(mech, q, np.zeros(mech.nv)).jacobian * units.columns
-    beside = _unit_rows(velocity_rows(mech, _beside_loops(mech, ()), "joint") * units.columns)
+    beside = _unit_rows(velocity_rows(mech, _joints_outside_loops(mech, ()), "joint") * units.columns)
     rows = np.concatenate([loops, beside])
     rank = int(decompose(rows).rank)
     for name in (*named, *mech.v_names):
@@ -299,7 +300,7 @@ def _width(mech: Mechanism, name: str) -> int:
 def _inputs(
     mech: Mechanism, quantity: str, named: Mapping[str, Any], inputs: tuple[str, ...], q: np.ndarray
 ) -> np.ndarray:
-    """(..., p): numbers of the driven joints one after the other, zero where none are given."""
+    """(..., p): numbers of the driven joints in a row, zero for joints that are left out."""
     columns = []
     for joint in inputs:
         count = _width(mech, joint)

@@ -15,9 +15,9 @@ from ..dynamics import frames
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch
 from ..mechanism import Mechanism, MechanismError
-from ..mechanism.checks import did_you_mean, names_of
+from ..mechanism.checks import did_you_mean
 from ..mechanism.model import GROUND
-from .manifolds import family
+from .manifolds import constraint_manifold, describe_hold
 
 STILL = 1e-9  # of the fastest rotation, lengths in units of the mechanism: what is slower does not rotate
 
@@ -27,8 +27,8 @@ class InstantCenters:
     """The poles of all pairs of links, from ``instant_centers``.
 
     links     their names, the ground first
-    centers   (..., n, n, 3): in the world; infinite for two links that translate against each other, nan where they do
-              not move against each other at all
+    centers   (..., n, n, 3): in the world; infinite for two links that translate against each other, nan for links at
+              rest to each other
     normal    (3,): of the plane
     """
 
@@ -42,7 +42,7 @@ class InstantCenters:
         return f"<InstantCenters of {self.mechanism.name!r}: {', '.join(self.links)}>"
 
     def between(self, first: str, second: str = GROUND) -> Float64Array:
-        """(..., 3): the pole of two links; of one and the ground, about which it rotates in the world."""
+        """(..., 3): the pole of two links; with one link, its pole against the ground."""
         i, j = (self._number(name) for name in (first, second))
         if i == j:
             raise MechanismError(f"an instant centre is between two links, and {first!r} is the same as {second!r}")
@@ -90,17 +90,17 @@ def instant_centers(
 
 
 def _motion(mech: Mechanism, q: Float64Array, hold: Sequence[str]) -> Float64Array:
-    """(..., nv): the one motion that a mechanism can do."""
+    """(..., nv): the motion of a mechanism with one degree of freedom."""
     if not q.size:
         return np.zeros((*q.shape[:-1], mech.nv))
-    made = family(mech, q.reshape(-1, mech.nq)[0], hold)
-    if made.dof != 1:
-        held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
+    manifold = constraint_manifold(mech, q.reshape(-1, mech.nq)[0], hold)
+    if manifold.dof != 1:
         raise MechanismError(
-            f"mechanism {mech.name!r} has {made.dof} degrees of freedom{held}, and poles depend on how it moves: "
-            + ("hold joints (hold=...), or give velocities, v={joint: number}" if made.dof else "hold fewer joints")
+            f"mechanism {mech.name!r} has {manifold.dof} degrees of freedom{describe_hold(hold)}, and poles depend "
+            "on how it moves: "
+            + ("hold joints (hold=...), or give velocities, v={joint: number}" if manifold.dof else "hold fewer joints")
         )
-    return made.units.velocities * made.basis(q)[..., 0]
+    return manifold.units.velocities * manifold.basis(q)[..., 0]
 
 
 def _given_motion(mech: Mechanism, q: Float64Array, v: ByJoint, hold: Sequence[str]) -> Float64Array:

@@ -1,4 +1,4 @@
-"""Joints that close loops as joints of the tree, with coordinates of their own."""
+"""Move joints that close loops into the tree, where they have coordinates."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ WELDED = "_side"  # behind the name of a loop: the link that its joint moves
 
 
 def with_joint_of_loop(mech: Mechanism, loop: str) -> Mechanism:
-    """Move the joint that closes a loop into the tree, behind all other joints. It then has coordinates, springs,
-    dampers, friction, motors, gears and limits like any joint.
+    """A copy in which the joint that closes a loop is a joint of the tree, behind all others, with coordinates,
+    springs, dampers, friction, motors, gears and limits like any joint.
 
-    It moves a link without mass, ``loop + "_side"`` at ``pose_b``, from ``pose_a`` on ``link_a``; the loop of the same
-    name now welds this to ``link_b``.  Motions are the same; its coordinates start where the loops are closed.
+    The joint moves a massless link ``loop + "_side"`` at ``pose_b``, from ``pose_a`` on ``link_a``; the loop keeps its
+    name and welds this link to ``link_b``. Motions do not change; the initial coordinates of the joint close the loops.
     """
     named = {closure.name: closure for closure in mech.loops}
     if loop not in named:
@@ -46,10 +46,10 @@ def with_joint_of_loop(mech: Mechanism, loop: str) -> Mechanism:
         frames={**mech.frames, link: frame},
         loops=tuple(weld if other is closed_loop else other for other in mech.loops),
     )
-    return _with_initial(mech, opened, loop)
+    return _close_initially(mech, opened, loop)
 
 
-def _with_initial(mech: Mechanism, opened: Mechanism, joint: str) -> Mechanism:
+def _close_initially(mech: Mechanism, opened: Mechanism, joint: str) -> Mechanism:
     """``opened`` with initial coordinates of its last joint that close the loops at or near the initial configuration
     of ``mech``.
     """

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,10 +29,13 @@ from ..dynamics import trees as tree
 from ..mechanism import Mechanism, MechanismError
 from ..mechanism.checks import names_of
 
+Kind = Literal["constraint", "input", "output"]
 TURN = 2.0 * np.pi
 ROUND_OFF = LOOPS.aim * LOOPS.closed
-FINEST = 1.0 / 8.0  # of the noise of positions: what is below cannot be made smaller
+FINEST = 1.0 / 8.0  # of the noise of positions: smaller errors cannot be corrected further
+ROUNDED = 1e-12  # of the largest singular value: a smaller one is zero up to rounding, and has no sign
 NEWTON_STEPS = 12  # a corrector that needs more did not start near
+CORRECTED = 0.25  # of a step: the largest correction on the same branch
 TRIALS = (1e-2, 3e-2, 0.1)  # dimensionless: random changes of a configuration that show the generic rank
 
 
@@ -55,16 +58,16 @@ def closed_start(who: str, mech: Mechanism, q: Any, named: Sequence[Sequence[str
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
-    """Configurations with all loops closed and some coordinates held; make one with ``family``.
+class Manifold:
+    """Configurations with closed loops and some coordinates locked; made by ``constraint_manifold``.
 
-    Directions of motion, equations and held coordinates are dimensionless (``units``), so that what is near, long or
-    singular does not depend on the unit of lengths; configurations q are as they are.
+    Directions of motion, equations and locked coordinates are dimensionless (``units``), so that decisions do not
+    depend on the unit of length; configurations q are not scaled.
 
-    free      (nv,): which velocities are not those of held joints
-    held      coordinates, other than whole joints, that have given values
-    rank      of the equations, wherever they are not singular
-    limited   joints with limits do not come back after a full turn: their limits count turns
+    free      (nv,): which velocities are not those of locked joints
+    held      locked coordinates other than whole joints
+    rank      of the equations at regular configurations
+    limited   whether joints with limits count turns, so that they do not come back after a full turn
     """
 
     mech: Mechanism
@@ -91,7 +94,7 @@ class Family:
         return len(self.columns) - self.rank
 
     def values(self, q: np.ndarray) -> np.ndarray:
-        """(..., k): of the held coordinates."""
+        """(..., k): values of the locked coordinates."""
         return (
             np.stack([coordinate.value(q) for coordinate in self.held], axis=-1)
             if self.held
@@ -133,9 +136,10 @@ class Family:
         basis[..., self.columns, :] = decompose(self.jacobian(q)).v[..., self.rank :]
         return basis
 
-    def along(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """(nv,): the motion nearest to ``direction``, of unit length; one state.  In a singular position, where more
-        motions than elsewhere satisfy the equations, this goes straight on."""
+    def nearest_motion(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """(nv,): the possible motion nearest to ``direction``, of unit length; one state. In a singular position, with
+        several possible motions, it continues straight on.
+        """
         null = self.decomposed(q).null
         motion = np.zeros(self.mech.nv)
         motion[self.columns] = null @ (null.T @ direction[self.columns])
@@ -167,14 +171,25 @@ class Family:
             active = active[size[active] > aim]
         return q.reshape(shape), (size <= closed).reshape(shape[:-1])
 
+    def step_along(
+        self, q: np.ndarray, tangent: np.ndarray, distance: float, values: np.ndarray
+    ) -> tuple[np.ndarray, bool]:
+        """The configuration next to the point at ``distance`` along the tangent at q (nq,), and whether it is certainly
+        on the same branch: its correction is then of second order.
+        """
+        guess = self.moved(q, tangent, distance)
+        there, closed = self.corrected(guess, values)
+        correction = np.linalg.norm(self.difference(guess, there))
+        return there, bool(closed) and bool(correction <= CORRECTED * abs(distance))
+
     def shortest(self, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """(..., nv): from one configuration to another, whole turns left out."""
+        """(..., nv): from one configuration to another, without whole turns."""
         way = self.difference(start, end)
         return np.where(self.periodic, way - TURN * np.round(way / TURN), way)
 
     @cached_property
     def periodic(self) -> np.ndarray:
-        """(nv,): which coordinates may grow by a full turn without any link being elsewhere."""
+        """(nv,): coordinates that may grow by a full turn while every link keeps its pose."""
         mech, is_periodic = self.mech, np.zeros(self.mech.nv, dtype=bool)
         q, metres = tree.neutral(mech), np.array([1.0, 1.0, 1.0, self.units.length])
         poses = tree.link_poses(mech, q) / metres
@@ -193,7 +208,7 @@ class Family:
         return is_periodic
 
 
-def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
+def constraint_manifold(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Manifold:
     """The constraint manifold through q with the named coordinates locked; naming a joint locks all its coordinates."""
     require_holonomic("a range or workspace", mech)
     hold = names_of(hold)
@@ -203,28 +218,77 @@ def family(mech: Mechanism, q: np.ndarray, hold: Sequence[str]) -> Family:
     )
     free = np.ones(mech.nv, dtype=bool)
     free[moved_by(mech, joints, "hold")] = False
-    made = Family(mech, free, held, int(free.sum()))
+    manifold = Manifold(mech, free, held, int(free.sum()))
     rng, near = np.random.default_rng(0), [q]
     for size in TRIALS:
         with contextlib.suppress(AssemblyError):  # it need not close there
-            guess = made.moved(q, size * free * rng.normal(size=mech.nv))
+            guess = manifold.moved(q, size * free * rng.normal(size=mech.nv))
             near.append(assemble(mech, guess, hold=joints, tries=1))
-    made = Family(mech, free, held, max(int(made.decomposed(nearby).rank) for nearby in near))
-    if not made.dof and not hold:
+    manifold = Manifold(mech, free, held, max(int(manifold.decomposed(nearby).rank) for nearby in near))
+    if not manifold.dof and not hold:
         refuse_structure(mech)
-    return made
+    return manifold
 
 
-def require_dof(who: str, made: Family, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:
+def require_dof(who: str, manifold: Manifold, q: np.ndarray, hold: Sequence[str], dof: int, instead: str = "") -> None:
     """Raise if the manifold through q has another dimension than ``dof``."""
-    if made.dof == dof:
+    if manifold.dof == dof:
         return
-    held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
-    surplus = made.dof - dof
+    surplus = manifold.dof - dof
     advice = f"hold {-surplus} fewer"
     if surplus > 0:
-        advice = f"hold {surplus} more (hold=...){instead}{hint(made.mech, q)}"
+        advice = f"hold {surplus} more (hold=...){instead}{hint(manifold.mech, q)}"
     raise MechanismError(
-        f"{who} needs motions of {dof} degree{'s' * (dof != 1)} of freedom, but mechanism {made.mech.name!r} has "
-        f"{made.dof}{held}: {advice}"
+        f"{who} needs motions of {dof} degree{'s' * (dof != 1)} of freedom, but mechanism {manifold.mech.name!r} has "
+        f"{manifold.dof}{describe_hold(hold)}: {advice}"
     )
+
+
+def describe_hold(hold: Sequence[str]) -> str:
+    """ " while 'a', 'b' stand still" for messages; empty without names."""
+    return f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
+
+
+# -- singularity ----------------------------------------------------------------------------------------------
+
+
+class Measure:
+    """A signed measure that vanishes in singular positions: the smallest singular value of rows N, with the sign of
+    det N, where N acts on a null-space basis of the loops. It is continuous along a motion if the basis is. Values
+    within rounding are set to zero, as their sign would be noise.
+    """
+
+    def __init__(self, kind: Kind, names: Sequence[str], manifold: Manifold):
+        noun = f"{kind}s"
+        count, self.rows = velocity_map(manifold.mech, names, noun)
+        self.kind = kind
+        if count != manifold.dof:
+            raise MechanismError(
+                f"mechanism {manifold.mech.name!r} has {manifold.dof} degree{'s' * (manifold.dof != 1)} of freedom, "
+                f"but {noun} name {count} coordinate{'s' * (count != 1)}: name as many as there are degrees of freedom"
+            )
+
+    def __call__(self, q: np.ndarray, basis: np.ndarray) -> np.ndarray:
+        """(...): at q (..., nq) with the basis (..., nv, dof)."""
+        matrix = self.rows(q) @ basis
+        s = np.linalg.svd(matrix, compute_uv=False)
+        least = np.where(s[..., -1] > ROUNDED * s[..., 0], s[..., -1], 0.0)
+        return np.where(np.linalg.det(matrix) < 0.0, -least, least)
+
+
+def measures(
+    manifold: Manifold, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str] = ()
+) -> list[Measure]:
+    """Measures of the inputs and of the outputs, if any. Locked coordinates count as inputs and outputs if fewer names
+    than degrees of freedom are left.
+    """
+    named: list[tuple[Kind, list[str]]] = [("input", list(names_of(inputs))), ("output", list(names_of(outputs)))]
+    for kind, names in named:
+        if names and velocity_map(manifold.mech, names, f"{kind}s")[0] < manifold.dof:
+            names += [name for name in names_of(hold) if name not in names]
+    return [Measure(kind, names, manifold) for kind, names in named if names]
+
+
+def same_sense(reference: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """(...): 1 where two bases of neighbouring planes have the same orientation, -1 where they are mirror images."""
+    return np.where(np.linalg.det(np.swapaxes(reference, -1, -2) @ basis) < 0.0, -1.0, 1.0)

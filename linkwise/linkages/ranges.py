@@ -1,4 +1,4 @@
-"""Ranges of motion of a coordinate of a closed mechanism, and what limits them."""
+"""Ranges of motion of a coordinate of a closed mechanism, and the causes of their ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ import numpy as np
 from ..constraints.named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
 from ..display import mimebundle
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
-from .manifolds import Family, closed_start, family, require_dof
-from .maximization import Climb
-from .paths import DEAD_CENTRE, FULL_ROTATION, STUCK, TOO_LONG, UNLIMITED, MotionPath, motion_path, require_within
+from .continuation import (
+    DEAD_CENTRE,
+    FULL_ROTATION,
+    STUCK,
+    TOO_LONG,
+    UNLIMITED,
+    Maximization,
+    MotionPath,
+    join,
+    motion_path,
+    require_within,
+)
+from .manifolds import Manifold, closed_start, constraint_manifold, require_dof
 
 SAME_PLACE = 1e-9  # in the units of the mechanism
 STANDS_STILL = "stands still"
@@ -71,12 +81,12 @@ class RangeOfMotion:
 
     @property
     def lower(self) -> float:
-        """The lowest value, minus infinity where nothing stops the coordinate."""
+        """The lowest value, minus infinity without a lower end."""
         return self.ends[0].value
 
     @property
     def upper(self) -> float:
-        """The highest value, infinity where nothing stops the coordinate."""
+        """The highest value, infinity without an upper end."""
         return self.ends[1].value
 
     def __repr__(self) -> str:
@@ -92,28 +102,28 @@ class RangeOfMotion:
 def range_of_motion(
     mech: Mechanism, coordinate: str, q: Any = None, hold: Sequence[str] = (), limits: bool = False
 ) -> RangeOfMotion:
-    """The range of a coordinate in the assembly mode of q, and what limits it at either end.
+    """The range of a coordinate in the assembly mode of q, and the cause of either end.
 
-    With one degree of freedom the mechanism is followed by arc length, so that a coordinate that turns back at a dead
-    centre does not end the motion; all that can be reached is found.  With several the coordinate is driven up and down
-    from q while the others are free, always the steepest way, until there is none: a local extremum, which a way around
-    might surpass.  Ends are exact to rounding.  A ``MechanismWarning`` says where the search ended without finding one.
+    With one degree of freedom the motion is followed by arc length, beyond dead centres, where the coordinate turns
+    back: the range is complete. With several, the coordinate is maximized and minimized along the steepest motion from
+    q: ends are local extrema, which motions along other ways might surpass. Ends are exact to rounding. A
+    ``MechanismWarning`` names ends where the search stopped early.
 
     coordinate   a joint of one coordinate, ``joint[k]`` (number k of its q, or its name in ``mech.q_names``) or
                  ``link.x``, ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``,
                  ``link.pitch``, ``link.roll`` (its orientation: rotations about fixed axes x, y and z, in this order;
-                 of planar mechanisms the angle about the normal of the plane, as many turns as it makes)
-    q            (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
+                 of planar mechanisms the angle about the normal of the plane, counted beyond whole turns)
+    q            (nq,): assembled; by default ``assemble`` from ``mech.initial``
     hold         joints and coordinates that stand still
-    limits       whether the limits of joints are ends too; by default they are not looked at
+    limits       whether the limits of joints are ends too
     """
-    result = range_found(mech, coordinate, q, hold, limits)
+    result = search_range(mech, coordinate, q, hold, limits)
     warn_of_unknown_ends(result)
     return result
 
 
 def warn_of_unknown_ends(result: RangeOfMotion) -> None:
-    """Say at which ends of a range the search gave up."""
+    """Warn of ends of a range at which the search gave up."""
     unknown = [str(end) for end in result.ends if end.cause in (TOO_LONG, STUCK)]
     if unknown:
         warn_caller(
@@ -123,15 +133,15 @@ def warn_of_unknown_ends(result: RangeOfMotion) -> None:
         )
 
 
-def range_found(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], limits: bool) -> RangeOfMotion:
+def search_range(mech: Mechanism, coordinate: str, q: Any, hold: Sequence[str], limits: bool) -> RangeOfMotion:
     """The range of motion without warnings about unknown ends."""
     measured = named_coordinate(mech, coordinate)
     start = closed_start("range_of_motion", mech, q, (hold,))
-    made = family(mech, start, hold)
-    if made.dof > 1:
-        return _range_of_climbs(made, measured, start, limits)
-    require_dof("range_of_motion", made, start, hold, 1)
-    path = motion_path(made, start, limits, toward=measured.dimensionless(made.units).rows(start))
+    manifold = constraint_manifold(mech, start, hold)
+    if manifold.dof > 1:
+        return _range_by_maximization(manifold, measured, start, limits)
+    require_dof("range_of_motion", manifold, start, hold, 1)
+    path = motion_path(manifold, start, limits, toward=measured.dimensionless(manifold.units).rows(start))
     return _range_along(path, measured)
 
 
@@ -161,7 +171,7 @@ def _end(measured: NamedCoordinate, q: np.ndarray, cause: str, joint: str = "") 
 
 
 def _stops(path: MotionPath, measured: NamedCoordinate, values: np.ndarray) -> list[RangeEnd]:
-    """Both ends of a path that does not come back."""
+    """Both ends of an open path."""
     ends = [
         _end(measured.centred(values[-side]), path.q[-side], path.causes[side], path.joints[side]) for side in (0, 1)
     ]
@@ -186,7 +196,9 @@ def _driven(
     """The stops next to the start of the path, at arc length zero, on either side."""
     if path.is_closed:
         round_back = float(values[0] - values[-1])
-        stops = [*((arc - path.arc[-1], _one_round_back(path, end, round_back)) for arc, end in dead), *dead]
+        turns = path.q[0] - path.q[-1]  # whole ones
+        before = [replace(end, value=end.value + round_back, q=end.q + turns) for _, end in dead]
+        stops = [*((arc - path.arc[-1], end) for (arc, _), end in zip(dead, before, strict=True)), *dead]
     else:
         first, last = _stops(path, measured, values)
         stops = [(float(path.arc[0]), first), *dead, (float(path.arc[-1]), last)]
@@ -198,34 +210,33 @@ def _driven(
     return low, high
 
 
-def _one_round_back(path: MotionPath, end: RangeEnd, change: float) -> RangeEnd:
-    """The same position one turn earlier."""
-    return replace(end, value=end.value + change, q=end.q + path.q[0] - path.q[-1])  # whole turns
-
-
 # -- several degrees of freedom -----------------------------------------------------------------------
 
 
-def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray, limits: bool) -> RangeOfMotion:
-    made = replace(made, limited=limits)
-    slack = LimitSlack(made.mech) if limits else None
-    require_within(made.mech, slack, start)
-    turns = measured.turns or _can_rotate(made, measured.name)
+def _range_by_maximization(
+    manifold: Manifold, measured: NamedCoordinate, start: np.ndarray, limits: bool
+) -> RangeOfMotion:
+    manifold = replace(manifold, limited=limits)
+    slack = LimitSlack(manifold.mech) if limits else None
+    require_within(manifold.mech, slack, start)
+    turns = measured.turns or _can_rotate(manifold, measured.name)
     here = float(measured.value(start))
-    climbs = [Climb(made, measured.dimensionless(made.units), start, sense, slack, turns) for sense in (-1.0, 1.0)]
+    searches = [
+        Maximization(manifold, measured.dimensionless(manifold.units), start, sense, slack, turns)
+        for sense in (-1.0, 1.0)
+    ]
     ends = []
-    for climb in climbs:
-        end = _end(measured.centred(climb.value * measured.unit(made.units)), climb.q[-1], climb.cause, climb.joint)
-        ends.append(replace(end, value=climb.sense * math.inf) if climb.cause == FULL_ROTATION else end)
-    down, up = climbs
-    q = np.array([*down.q[:0:-1], *up.q])
-    directions = made.difference(q[:-1], q[1:])
-    directions = np.concatenate([directions, directions[-1:]]) if len(directions) else np.zeros((1, made.mech.nv))
+    for search in searches:
+        nearest = measured.centred(search.value * measured.unit(manifold.units))
+        end = _end(nearest, search.q[-1], search.cause, search.joint)
+        ends.append(replace(end, value=search.sense * math.inf) if search.cause == FULL_ROTATION else end)
+    down, up = searches
+    q, arc, causes, joints = join(down, up)
+    directions = manifold.difference(q[:-1], q[1:])
+    directions = np.concatenate([directions, directions[-1:]]) if len(directions) else np.zeros((1, manifold.mech.nv))
     sizes = np.linalg.norm(directions, axis=-1, keepdims=True)
     tangents = np.divide(directions, sizes, out=np.zeros_like(directions), where=sizes > 0.0)
-    arc = np.array([*(-x for x in down.arc[:0:-1]), *up.arc])
-    causes, joints = (down.cause, up.cause), (down.joint, up.joint)
-    path = MotionPath(q, tangents, arc, False, causes, joints, made, made.values(start))
+    path = MotionPath(q, tangents, arc, False, causes, joints, manifold, manifold.values(start))
     ends = [_unlimited(path, measured, side, end) for side, end in enumerate(ends)]
     dead = tuple(end for end in ends if end.cause == DEAD_CENTRE)
     values = measured.along(q)
@@ -233,14 +244,10 @@ def _range_of_climbs(made: Family, measured: NamedCoordinate, start: np.ndarray,
     return RangeOfMotion(measured.name, (ends[0], ends[1]), (ends[0], ends[1]), dead, path, values)
 
 
-def _can_rotate(made: Family, name: str) -> bool:
+def _can_rotate(manifold: Manifold, name: str) -> bool:
     """Whether the coordinate is an angle that repeats after a full turn."""
     joint, _, number = name.partition("[")
-    if joint not in made.mech.joint_names:
+    if joint not in manifold.mech.joint_names:
         return False
-    columns = made.mech.v_index(joint)
-    return (
-        bool(made.periodic[columns][int(number[:-1] or 0)])
-        if columns.stop - columns.start > int(number[:-1] or 0)
-        else False
-    )
+    columns, k = range(manifold.mech.nv)[manifold.mech.v_index(joint)], int(number[:-1] or 0)
+    return k < len(columns) and bool(manifold.periodic[columns[k]])

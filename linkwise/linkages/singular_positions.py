@@ -11,9 +11,17 @@ import numpy as np
 from ..constraints.decomposition import decompose
 from ..constraints.named_coordinates import velocity_map
 from ..mechanism import Mechanism, MechanismWarning, warn_caller
-from .manifolds import Family, closed_start, family, require_dof
-from .measures import Kind, Measure, measures, same_sense
-from .paths import STUCK, TOO_LONG, MotionPath, motion_path
+from .continuation import STUCK, TOO_LONG, MotionPath, motion_path
+from .manifolds import (
+    Kind,
+    Manifold,
+    Measure,
+    closed_start,
+    constraint_manifold,
+    measures,
+    require_dof,
+    same_sense,
+)
 from .workspaces import SingularCurve, workspace
 
 SINGULAR = 1e-6  # smallest singular value of G, relative to the largest: less is zero but for what rounding leaves
@@ -82,28 +90,28 @@ def singular_positions(
     bounds: Any = None,
     points: int | tuple[int, int] = 61,
 ) -> tuple[SingularPosition, ...] | tuple[SingularCurve, ...]:
-    """All singular positions that are met as the mechanism moves from q with one degree of freedom, in the order in
-    which they are passed; or, over two coordinates, the curves on which it is singular.
+    """All singular positions along the motion with one degree of freedom through q, in the order of the motion; or,
+    over two coordinates, the curves of singular positions.
 
     inputs    joints and coordinates (named as for ``range_of_motion``) that drive the mechanism, as many as it has
-              degrees of freedom; those of ``hold`` need not be named again, here and in ``outputs``
-    outputs   the same of what is driven; without them singular positions of outputs are not looked for
-    hold      joints and coordinates that stand still; as many as leave one degree of freedom, or two of ``over``
+              degrees of freedom; coordinates of ``hold`` count as well, here and in ``outputs``
+    outputs   joints and coordinates that are driven, as many; without them singular positions of outputs are left out
+    hold      joints and coordinates that stand still and leave one degree of freedom, or two for ``over``
     limits    whether the motion ends at the limits of joints
-    over, bounds, points   two coordinates, the rectangle of them that is looked at, and the grid, see ``workspace``
+    over, bounds, points   two coordinates, their rectangle, and the grid, see ``workspace``
 
-    Positions are found to 1e-9; where constraints of loops depend on each other, or several inputs or outputs are
-    singular at once, to 1e-8; lengths in units of the mechanism's size.  A ``MechanismWarning`` says where the motion
-    was not followed to its end, so that more may be beyond.
+    Positions are exact to 1e-9; where constraints of loops depend on each other, or several inputs or outputs are
+    singular at once, to 1e-8; lengths in units of the mechanism's size.  A ``MechanismWarning`` names ends where the
+    motion was not followed further, so that positions may be missing.
     """
     if len(over):
         return workspace(mech, over, bounds, q, inputs, outputs, hold, points, limits).curves
     start = closed_start("singular_positions", mech, q, (inputs, outputs, hold))
-    made = family(mech, start, hold)
-    require_dof("singular_positions", made, start, hold, 1, " or look over two coordinates (over=..., bounds=...)")
+    manifold = constraint_manifold(mech, start, hold)
+    require_dof("singular_positions", manifold, start, hold, 1, " or look over two coordinates (over=..., bounds=...)")
     toward = velocity_map(mech, inputs, "inputs")[1](start)[0] if len(inputs) else None
-    path = motion_path(made, start, limits, toward)
-    positions = tuple(_along(path, inputs, outputs, hold))
+    path = motion_path(manifold, start, limits, toward)
+    positions = tuple(_find_positions(path, inputs, outputs, hold))
     _warn_of_unknown_parts(path)
     return positions
 
@@ -120,11 +128,11 @@ def _warn_of_unknown_parts(path: MotionPath) -> None:
         )
 
 
-def _along(
+def _find_positions(
     path: MotionPath, inputs: Sequence[str], outputs: Sequence[str], hold: Sequence[str]
 ) -> list[SingularPosition]:
-    """All singular positions of a motion, in the order in which they are passed."""
-    manifold = family(path.mechanism, path.q[0], ())
+    """All singular positions of a motion, in order along the path."""
+    manifold = constraint_manifold(path.mechanism, path.q[0], ())
     positions = _dependent_loops(path, manifold)
     bases = manifold.basis(path.q)
     senses = np.cumprod([1.0, *same_sense(bases[:-1], bases[1:])])
@@ -134,7 +142,7 @@ def _along(
     return sorted(positions, key=lambda position: position.arc)
 
 
-def _zeros(path: MotionPath, manifold: Family, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
+def _zeros(path: MotionPath, manifold: Manifold, measure: Measure, bases: np.ndarray) -> list[SingularPosition]:
     """Singular positions where the measure changes its sign or touches zero."""
 
     def signed(q: np.ndarray, tangent: np.ndarray, i: int) -> float:
@@ -158,22 +166,23 @@ def _zeros(path: MotionPath, manifold: Family, measure: Measure, bases: np.ndarr
     return positions
 
 
-def _motions(manifold: Family, rows: np.ndarray) -> np.ndarray:
-    """(nv, k), orthonormal: what moves while dimensionless rates, ``rows`` times velocities, are zero, known to be
-    something."""
+def _motions(manifold: Manifold, rows: np.ndarray) -> np.ndarray:
+    """(nv, k), orthonormal: motions for which the dimensionless rates ``rows`` times velocities vanish; at least
+    one.
+    """
     parts = decompose(rows, SINGULAR)
     null = parts.v[:, min(int(parts.rank), rows.shape[1] - 1) :]
     return np.linalg.qr(manifold.units.velocities[:, None] * null)[0]
 
 
 def _step(path: MotionPath, i: int) -> float:
-    """The length of the step behind the i-th configuration, also across the start of a closed path."""
+    """Length of the step behind the i-th configuration; closed paths continue across the start."""
     count = len(path.steps)
     return float(path.steps[i % count]) if path.is_closed or 0 <= i < count else 0.0
 
 
 def _local_minima(path: MotionPath, sizes: np.ndarray) -> list[int]:
-    """Configurations of a path at which a number is smaller than at the neighbours."""
+    """Configurations of a path at which a number is smaller than at both neighbours."""
     before, after = np.concatenate([[np.inf], sizes[:-1]]), np.concatenate([sizes[1:], [np.inf]])
     if path.is_closed:  # the last is the first once more
         before[0], after[-1] = sizes[-2], -np.inf
@@ -182,8 +191,9 @@ def _local_minima(path: MotionPath, sizes: np.ndarray) -> list[int]:
 
 
 def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tuple[float, float]:
-    """The distance from the k-th configuration, within a step to either side, at which a size is smallest, and the
-    size."""
+    """The smallest value of ``size`` within a step to either side of the k-th configuration: its distance, and the
+    value.
+    """
     from scipy.optimize import minimize_scalar  # here: importing it takes longer than everything else together
 
     least = minimize_scalar(
@@ -198,7 +208,7 @@ def _least(path: MotionPath, k: int, size: Callable[[np.ndarray], float]) -> tup
 # -- loops that depend on each other ------------------------------------------------------------------
 
 
-def _dependent_loops(path: MotionPath, manifold: Family) -> list[SingularPosition]:
+def _dependent_loops(path: MotionPath, manifold: Manifold) -> list[SingularPosition]:
     """Positions where constraints become dependent: minima of their conditioning that reach zero."""
     positions: list[SingularPosition] = []
     if not manifold.rank:
@@ -211,13 +221,13 @@ def _dependent_loops(path: MotionPath, manifold: Family) -> list[SingularPositio
     return positions
 
 
-def _zero_beside(path: MotionPath, manifold: Family, k: int) -> tuple[float, np.ndarray]:
-    """The distance from the k-th configuration of a path, and the configuration, where constraints become dependent if
-    they do.
+def _zero_beside(path: MotionPath, manifold: Manifold, k: int) -> tuple[float, np.ndarray]:
+    """The distance from the k-th configuration of a path, and the configuration, at which constraints become dependent,
+    if any.
 
-    At the distance x from it rounding moves the mechanism by 1e-16 / x, so that it cannot be approached to more than
-    1e-8.  It is interpolated from positions on both sides that are known to rounding: there the smallest singular value
-    is smooth if it changes its sign in the middle.
+    At the distance x from it rounding errors of positions are 1e-16 / x, so that it can be approached to 1e-8 only. It
+    is interpolated between positions on both sides that are exact to rounding; the smallest singular value there, with
+    its sign changed in the middle, is smooth.
     """
 
     def size(q: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays
 from ..mechanism import Loop, Mechanism, MechanismError
 from ..mechanism.checks import names_of
-from .manifolds import family
+from .manifolds import constraint_manifold, describe_hold
 
 STILL = 1e-12  # of the other rate, lengths in units of the mechanism: what is slower stands still
 TOGETHER = 1e-7  # singular values: two rates of which one follows from the other
@@ -57,22 +57,22 @@ def transmission_angle(
     at: str | None = None,
     hold: Sequence[str] = (),
 ) -> Float64Array | float:
-    """(...): in radians, from 0 to pi / 2: 90 degrees less the angle between the force that moves the output link and
-    the direction in which that moves where the force acts.  Of a four-bar it is the angle between coupler and rocker,
-    or what that lacks of 180 degrees; of a slider-crank the angle between the rod and the normal of the slide.
+    """(...): in radians, from 0 to pi / 2: 90 degrees minus the angle between the force on the output link and the
+    velocity of its point of attack. Of a four-bar it is the acute angle between coupler and rocker; of a slider-crank
+    the angle between the rod and the normal of the slide.
 
     input, output   joints of one degree of freedom, or one coordinate of others (``joint[k]``, ``joint.x``); the output
-                    link is the one that the output joint moves
-    at              the joint or loop by which the output link is moved, where it has several that carry forces
-    hold            joints that stand still, if the output does not follow from the input otherwise
+                    link is the link that the output joint moves
+    at              the joint or loop with the force on the output link, if several transmit forces
+    hold            joints that stand still, if the input does not determine the output otherwise
 
-    Links have neither weight nor inertia.  At 90 degrees all of the force moves the output; at 0 none of it does; nan
-    in singular positions, where branches of the motion meet.
-    Where no force moves it, as in Cardan joints and in spherical linkages whose joints are all at the centre, the same
-    is said of the moment and the rotation of the output link, less what the joint lets rotate: of a spherical four-bar
-    it is the angle between the planes of coupler and rocker.
+    Links have neither weight nor inertia. At 90 degrees all of the force moves the output; at 0 none of it does; nan in
+    singular positions, where branches of the motion meet. Where only a moment moves the output link, as in Cardan
+    joints and in spherical linkages whose joints are all at the centre, the angle is between the moment and the angular
+    velocity of the link, without the free directions of the joint: of a spherical four-bar it is the angle between the
+    planes of coupler and rocker.
     """
-    driver, driven = (_of_a_joint(mech, name) for name in (input, output))
+    driver, driven = (_joint_coordinate(mech, name) for name in (input, output))
     for name in names_of(hold):
         mech.coordinates.place(name)
     if input == output:
@@ -83,10 +83,10 @@ def transmission_angle(
         return np.zeros(q.shape[:-1])
     # Forces at input and output that balance each other, in every position: neither is zero in the other's dead centre.
     forces = driven_rate[..., None] * driver.rows(q) - driver_rate[..., None] * driven.rows(q)
-    joint = _joint_of(mech, output)
+    joint = output if output in mech.joint_names else mech.coordinates.joint_of(output)
     pushes = _pushes(mech, q, forces, hold, joint)
-    push = _chosen(mech, pushes, joint, at)
-    linear, angular = _velocity_at(mech, q, joint, push.place, motion)
+    push = _choose_push(mech, pushes, joint, at)
+    linear, angular = _velocity_at(mech, q, joint, push.point, motion)
     length = units(mech).length
     work = [np.linalg.norm(x, axis=-1) for x in (push.force, linear, push.moment, angular)]
     scale = (work[0] + work[2] / length) * (work[1] + work[3] * length)
@@ -106,7 +106,7 @@ def _share(force: Float64Array, motion: Float64Array) -> Float64Array:
     return np.arcsin(np.minimum(np.divide(useful, most, out=np.full(most.shape, np.nan), where=most > 0.0), 1.0))
 
 
-def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
+def _joint_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     """The named coordinate, which must belong to a joint: only joints exert forces on links."""
     index = mech.coordinates.index("q", name)
     if name not in mech.joint_names and index is not None:  # a link may have the name of its joint
@@ -130,46 +130,43 @@ def _of_a_joint(mech: Mechanism, name: str) -> NamedCoordinate:
     )
 
 
-def _joint_of(mech: Mechanism, name: str) -> str:
-    return name if name in mech.joint_names else mech.coordinates.joint_of(name)
-
-
 # -- motion -------------------------------------------------------------------------------------------
 
 
 def _rates(
     mech: Mechanism, q: Float64Array, ends: tuple[NamedCoordinate, NamedCoordinate], hold: Sequence[str]
 ) -> tuple[Float64Array, Float64Array, Float64Array, np.ndarray]:
-    """(...), (...), (..., nv): rates of both coordinates up to a common scale, zero within rounding, and the
-    velocities of that motion; (...): whether the motion is unique.
+    """(...), (...), (..., nv): rates of both coordinates up to a common scale, zero within rounding, and the velocities
+    of that motion; (...): whether the motion is unique.
 
-    There may be more degrees of freedom, such as a rod's own rotation between two balls, as long as one goes with the
-    other.
+    Further degrees of freedom, such as a rod's own rotation between two balls, are allowed if both rates stay
+    proportional.
     """
     require_finite(mech, q)
     warn_if_open(mech, closable_error(mech, q))
     if not q.size:
         nothing = np.zeros(q.shape[:-1])
         return nothing, nothing, np.zeros((*q.shape[:-1], mech.nv)), nothing > 0.0
-    made = family(mech, q.reshape(-1, mech.nq)[0], hold)
-    rows = np.stack([end.dimensionless(made.units).rows(q) for end in ends], axis=-2)
-    basis = made.basis(q)
+    manifold = constraint_manifold(mech, q.reshape(-1, mech.nq)[0], hold)
+    rows = np.stack([end.dimensionless(manifold.units).rows(q) for end in ends], axis=-2)
+    basis = manifold.basis(q)
     u, s, turned = np.linalg.svd(rows @ basis)
-    if not made.dof or (made.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
-        held = f" while {', '.join(map(repr, names_of(hold)))} stand still" if len(hold) else ""
-        freely = "independently of each other: hold other joints (hold=...)" if made.dof else "not at all: hold fewer"
+    if not manifold.dof or (manifold.dof > 1 and np.any(s[..., 1] > TOGETHER * s[..., 0])):
+        freely = (
+            "independently of each other: hold other joints (hold=...)" if manifold.dof else "not at all: hold fewer"
+        )
         raise MechanismError(
-            f"{ends[0].name!r} and {ends[1].name!r} of mechanism {mech.name!r} move {freely}; it has {made.dof} "
-            f"degrees of freedom{held}"
+            f"{ends[0].name!r} and {ends[1].name!r} of mechanism {mech.name!r} move {freely}; it has {manifold.dof} "
+            f"degrees of freedom{describe_hold(hold)}"
         )
     rates = np.where(np.abs(u[..., 0]) > STILL, u[..., 0], 0.0)
-    first_rate, second_rate = (rates[..., k] * end.unit(made.units) for k, end in enumerate(ends))
-    motion = made.units.velocities * times(basis, turned[..., 0, :])
+    first_rate, second_rate = (rates[..., k] * end.unit(manifold.units) for k, end in enumerate(ends))
+    motion = manifold.units.velocities * times(basis, turned[..., 0, :])
     return (
         first_rate,
         second_rate,
         motion,
-        made.conditioning(q) > AT_SINGULAR,
+        manifold.conditioning(q) > AT_SINGULAR,
     )
 
 
@@ -190,17 +187,17 @@ def _velocity_at(
 
 
 class _Push(NamedTuple):
-    """A joint or loop that acts on a link, in the world; signs are open.
+    """A joint or loop that acts on a link, in the world; signs are arbitrary.
 
     force, moment   (..., 3) each
-    place           (..., 3): where they act
-    transmitted     (..., 3, 3): takes from rotations the one that the joint leaves free, if there is just one
+    point           (..., 3): where they act
+    transmitted     (..., 3, 3): removes the rotation that the joint leaves free from rotations, if there is just one
     """
 
     name: str
     force: Float64Array
     moment: Float64Array
-    place: Float64Array
+    point: Float64Array
     transmitted: Float64Array
 
 
@@ -209,9 +206,9 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
     loops, scale = counted_jacobian(mech, q), sizes(mech)
     rows = velocity_rows(mech, hold, "hold")
     held = np.broadcast_to(rows, (*q.shape[:-1], *rows.shape))
-    of_rows = np.concatenate([scale.rows, 1.0 / row_sizes(rows * scale.columns)[:, 0]])
+    row_scales = np.concatenate([scale.rows, 1.0 / row_sizes(rows * scale.columns)[:, 0]])
     stacked = np.concatenate([loops, held], axis=-2)
-    balance = decompose(stacked, rows=of_rows, columns=scale.columns).solve_transposed(forces)
+    balance = decompose(stacked, rows=row_scales, columns=scale.columns).solve_transposed(forces)
     multipliers = balance[..., : mech.n_constraints]
     weightless, still = mech.with_gravity((0.0, 0.0, 0.0)), np.zeros(mech.nv)
     inside = wrenches_of_joints(weightless, q, still, still, multipliers)
@@ -239,13 +236,13 @@ def _pushes(mech: Mechanism, q: Float64Array, forces: Float64Array, hold: Sequen
 
 
 def _projection_on_one(axes: Float64Array) -> Float64Array:
-    """(..., 3, 3): the projection on the direction of rows (..., k, 3); nothing where they have several."""
+    """(..., 3, 3): the projection on the direction of rows (..., k, 3); zero if they span several."""
     svd = decompose(axes, TOGETHER)
     return np.where(np.asarray(svd.rank)[..., None, None] == 1, svd.pseudo_inverse @ axes, 0.0)
 
 
-def _chosen(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
-    """The one by which the output link is moved."""
+def _choose_push(mech: Mechanism, pushes: list[_Push], output: str, at: Any) -> _Push:
+    """The joint or loop that moves the output link: ``at``, or the only one with a force."""
     names = [push.name for push in pushes]
     if at is not None:
         if at not in names:

@@ -12,12 +12,10 @@ from ..constraints.decomposition import decompose
 from ..constraints.named_coordinates import LimitSlack, NamedCoordinate, named_coordinate
 from ..dynamics.states import real_numbers
 from ..mechanism import Mechanism, MechanismError
-from .assembly_modes import Segments, Sheet
-from .contours import Edge, bracketed_roots, joined
-from .manifolds import closed_start, family, require_dof
-from .measures import Measure, measures, same_sense
-from .paths import TOO_LONG, UNLIMITED
-from .ranges import range_found, warn_of_unknown_ends
+from .assembly_modes import AssemblyModeGrid, Edge, Segments, bracketed_roots, joined
+from .continuation import TOO_LONG, UNLIMITED
+from .manifolds import Measure, closed_start, constraint_manifold, measures, require_dof, same_sense
+from .ranges import search_range, warn_of_unknown_ends
 
 BOUNDARY, LIMIT = "boundary", "limit"
 MARGIN = 0.05  # of a range
@@ -29,8 +27,8 @@ Signed = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class SingularCurve:
     """A curve in a workspace.
 
-    kind        "boundary": the two coordinates cannot go on; "limit": a joint is at its limit there; "input", "output",
-                "constraint": singular positions as of ``SingularPosition``
+    kind        "boundary": an end of the two coordinates; "limit": a limit of a joint; "input", "output",
+                "constraint": singular positions as in ``SingularPosition``
     points      (n, 2): the two coordinates
     q           (n, nq): the configurations
     is_closed   whether the last point is joined to the first
@@ -104,16 +102,16 @@ def workspace(
 ) -> Workspace:
     """The region that two coordinates reach in the assembly mode of q, and its singular curves.
 
-    From q the mechanism is moved from one point of a grid to the next, without a jump to another assembly mode; what
-    cannot be reached that way is not part of the workspace.  Curves are exact to 1e-9 where they cross lines of the
-    grid, and are straight between.
+    The motion goes from each point of a grid to its neighbours, without a jump to another assembly mode; points that
+    this does not reach are not part of the workspace. Curves are exact to 1e-9 where they cross lines of the grid, and
+    are straight between.
 
-    coordinates      two names as ``range_of_motion`` takes them
-    bounds           ((low, high), (low, high)): the rectangle that is looked at; by default as far as
-                     ``range_of_motion`` finds each coordinate to go, or a turn where nothing stops it
-    q                (nq,): assembled; by default what ``assemble`` makes of ``mech.initial``
-    inputs, outputs  joints and coordinates whose singular positions are looked for, as many as degrees of freedom each
-    hold             joints and coordinates that stand still; as many as leave two degrees of freedom
+    coordinates      two names as for ``range_of_motion``
+    bounds           ((low, high), (low, high)): a rectangle of the coordinates; by default their ranges of motion, or a
+                     turn without end
+    q                (nq,): assembled; by default ``assemble`` from ``mech.initial``
+    inputs, outputs  joints and coordinates for singular positions, as many as degrees of freedom each
+    hold             joints and coordinates that stand still and leave two degrees of freedom
     points           of the grid, in both directions or in each
     limits           whether the limits of joints are ends too
     """
@@ -123,28 +121,28 @@ def workspace(
     start = closed_start("workspace", mech, q, (inputs, outputs, hold))
     first_one, second_one = (coordinate.centred(float(coordinate.value(start))) for coordinate in named)
     pair = (first_one, second_one)
-    made = family(mech, start, hold)
-    require_dof("a workspace", made, start, hold, 2)
+    manifold = constraint_manifold(mech, start, hold)
+    require_dof("a workspace", manifold, start, hold, 2)
     if bounds is None:
         bounds = [_extent(mech, coordinate, start, hold, limits) for coordinate in pair]
     first, second = _grid_lines(bounds, points)
-    sheet = Sheet(made, pair, start, first, second, LimitSlack(mech) if limits else None)
-    quality = measures(sheet.whole, inputs, outputs)
-    curves = [*boundary_curves(sheet), *dependence_curves(sheet)]
+    grid = AssemblyModeGrid(manifold, pair, start, first, second, LimitSlack(mech) if limits else None)
+    quality = measures(grid.unlocked, inputs, outputs)
+    curves = [*boundary_curves(grid), *dependence_curves(grid)]
     for measure in quality:
-        curves += sign_curves(sheet, measure)
-    fields = {str(measure.kind): sheet.on_grid(measure(sheet.q, sheet.bases)) for measure in quality}
-    fields["constraint"] = sheet.on_grid(sheet.whole.conditioning(sheet.q))
+        curves += sign_curves(grid, measure)
+    fields = {str(measure.kind): grid.grid_values(measure(grid.q, grid.bases)) for measure in quality}
+    fields["constraint"] = grid.grid_values(grid.unlocked.conditioning(grid.q))
     return Workspace(
-        mech, (coordinates[0], coordinates[1]), first, second, sheet.on_grid(sheet.q), fields, tuple(curves)
+        mech, (coordinates[0], coordinates[1]), first, second, grid.grid_values(grid.q), fields, tuple(curves)
     )
 
 
 def _extent(
     mech: Mechanism, coordinate: NamedCoordinate, start: np.ndarray, hold: Sequence[str], limits: bool
 ) -> tuple[float, float]:
-    """From where to where a coordinate goes, with a margin, so that the boundary is inside."""
-    motion_range = range_found(mech, coordinate.name, start, hold, limits)
+    """Range of a coordinate, with a margin so that the boundary is inside."""
+    motion_range = search_range(mech, coordinate.name, start, hold, limits)
     if any(end.cause in (TOO_LONG, UNLIMITED) for end in motion_range.ends):
         raise MechanismError(f"{coordinate.name!r} of mechanism {mech.name!r} goes on and on: give bounds")
     warn_of_unknown_ends(motion_range)
@@ -168,9 +166,9 @@ def _grid_lines(bounds: Any, points: int | tuple[int, int]) -> list[np.ndarray]:
 # -- curves -------------------------------------------------------------------------------------------
 
 
-def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray) -> list[SingularCurve]:
+def _curves(grid: AssemblyModeGrid, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarray) -> list[SingularCurve]:
     """Points on edges of the grid, joined to curves of one kind each."""
-    points = sheet.units * sheet.coordinates(q)
+    points = grid.units * grid.coordinates(q)
     curves = []
     for kind in dict.fromkeys(kinds.tolist()):
         edges_of_kind = np.flatnonzero(kinds == kind)
@@ -179,47 +177,49 @@ def _curves(sheet: Sheet, kinds: np.ndarray, edges: Sequence[Edge], q: np.ndarra
     return curves
 
 
-def boundary_curves(sheet: Sheet) -> list[SingularCurve]:
+def boundary_curves(grid: AssemblyModeGrid) -> list[SingularCurve]:
     """Boundary curves: between a reachable grid point and its neighbour a coordinate turns back."""
-    edges, q, at_limit = sheet.ends()
-    return _curves(sheet, np.where(at_limit, LIMIT, BOUNDARY), edges, q)
+    edges, q, at_limit = grid.ends()
+    return _curves(grid, np.where(at_limit, LIMIT, BOUNDARY), edges, q)
 
 
-def sign_curves(sheet: Sheet, measure: Measure) -> list[SingularCurve]:
+def sign_curves(grid: AssemblyModeGrid, measure: Measure) -> list[SingularCurve]:
     """Curves on which a measure changes its sign."""
-    segments, edges = sheet.inner_edges
-    q, crossed = _crossings(sheet, segments, edges, lambda q, which: measure(q, sheet.oriented(q)))
-    return _curves(sheet, np.full(len(q), measure.kind), [edges[k] for k in crossed], q)
+    segments, edges = grid.inner_edges
+    q, crossed = _crossings(grid, segments, edges, lambda q, which: measure(q, grid.oriented(q)))
+    return _curves(grid, np.full(len(q), measure.kind), [edges[k] for k in crossed], q)
 
 
-def dependence_curves(sheet: Sheet) -> list[SingularCurve]:
+def dependence_curves(grid: AssemblyModeGrid) -> list[SingularCurve]:
     """Curves on which loop constraints become dependent: a singular value of G, with continuous singular vectors,
     changes its sign.
     """
-    rank = sheet.whole.rank
+    rank = grid.unlocked.rank
     if not rank:
         return []
-    segments, edges = sheet.inner_edges
-    there = decompose(sheet.whole.jacobian(segments.q[:, 0]))
+    segments, edges = grid.inner_edges
+    there = decompose(grid.unlocked.jacobian(segments.q[:, 0]))
 
     def signed(q: np.ndarray, which: np.ndarray) -> np.ndarray:
-        here = decompose(sheet.whole.jacobian(q))
+        here = decompose(grid.unlocked.jacobian(q))
         left = same_sense(there.u[which][..., :rank], here.u[..., :rank])
         return left * same_sense(there.v[which][..., :rank], here.v[..., :rank]) * here.s[..., rank - 1]
 
-    q, crossed = _crossings(sheet, segments, edges, signed)
-    return _curves(sheet, np.full(len(q), "constraint"), [edges[k] for k in crossed], q)
+    q, crossed = _crossings(grid, segments, edges, signed)
+    return _curves(grid, np.full(len(q), "constraint"), [edges[k] for k in crossed], q)
 
 
-def _crossings(sheet: Sheet, segments: Segments, edges: list[Edge], signed: Signed) -> tuple[np.ndarray, np.ndarray]:
-    """Configurations (k, nq) on grid edges where ``signed(q, segment)`` changes its sign, and the numbers of those
+def _crossings(
+    grid: AssemblyModeGrid, segments: Segments, edges: list[Edge], signed: Signed
+) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations (k, nq) on grid edges where ``signed(q, segment)`` changes its sign, and the indices of those
     edges.
     """
     ends = np.array([signed(segments.q[:, side], np.arange(len(segments.edge))) for side in (0, 1)])
     crossed = np.flatnonzero((ends[0] < 0.0) != (ends[1] < 0.0))
     if not len(crossed):
-        return np.zeros((0, sheet.q.shape[1])), crossed
-    between = sheet.between(edges, segments)
+        return np.zeros((0, grid.q.shape[1])), crossed
+    between = grid.edge_configurations(edges, segments)
     shares = bracketed_roots(
         lambda share, which: signed(between(share, crossed[which]), crossed[which]),
         *segments.shares[crossed].T,

@@ -8,11 +8,7 @@ from functools import reduce
 from typing import Any
 
 __all__ = ["atan2", "cos", "select", "sin", "sqrt"]  # for functions of the user's that are compiled
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = __all__.copy
 
 Scalar = Any  # a float (constant) or a traced value
 Matrix = list[list[Scalar]]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from linkwise.mechanics.joints import Joint
+from linkwise.mechanics.contacts import Ball, Contact, Distance, KnifeEdge, Wheel
+from linkwise.mechanics.joints import Joint, LoopKind
 from linkwise.mechanism import checks
 from linkwise.mechanism.annotation import Annotations
 from linkwise.mechanism.checks import InertiaWarning, LimitWarning, MechanismError, MechanismWarning
+from linkwise.mechanism.drives import Drive, drive_of
 from linkwise.mechanism.linkage import Linkage
-from linkwise.mechanism.loop_declarations import LoopDeclarations
 from linkwise.mechanism.model import GROUND, Mechanism
-from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Mimic, Pose
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Mimic, Pose
 from linkwise.mechanism.poses import checked_pose
 from linkwise.mechanism.resistance import idle_spin
 from linkwise.mechanism.shapes import Shape
@@ -27,27 +28,24 @@ STRICT = "; build(strict=False) keeps what is given"
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """A joint as it was declared, fixed ones included."""
+    """A declared joint, moving or fixed; ``numbers`` are armature, damping, friction, stiffness, rest and limits, as
+    ``Body`` takes them.
+    """
 
     name: str
     kind: Joint
     parent: str
     child: str
     pose: Pose
-    armature: tuple[float, ...]
-    damping: tuple[float, ...]
-    friction: tuple[float, ...]
-    limits: Limits
     mimic: Mimic | None
-    stiffness: tuple[float, ...]
-    rest: tuple[float, ...]
+    numbers: dict[str, Any]
 
 
-class Builder(LoopDeclarations):
-    """Collects links, joints, loops and couplings in any order; ``build`` checks them as a whole.
+class Builder:
+    """Collects links, joints, loops and couplings in any order; ``build`` checks them together.
 
-    The fixed world is the link named "ground". ``source`` (a file name, say) is put in front of every message, and
-    names the mechanism unless ``build`` does.
+    The fixed world is the link named "ground". ``source`` (such as a file name) begins every message, and is the name
+    of the mechanism unless ``build`` has one.
     """
 
     def __init__(self, source: str | None = None) -> None:
@@ -74,7 +72,7 @@ class Builder(LoopDeclarations):
         if name == GROUND:
             raise MechanismError(f'{self._prefix}"{GROUND}" is the fixed world and always there; rename the link')
         label = f"{self._prefix}link {name!r}"
-        self._links[name] = RigidMass.given(label, mass, com, inertia)
+        self._links[name] = RigidMass.checked(label, mass, com, inertia)
         return self
 
     def joint(
@@ -114,20 +112,15 @@ class Builder(LoopDeclarations):
             raise MechanismError(f"{label}: limits must be Limits(lower, upper, velocity, effort), not {limits!r}")
         if mimic is not None and not isinstance(mimic, Mimic):
             raise MechanismError(f"{label}: mimic must be Mimic(joint, ratio, offset), not {mimic!r}")
-        self._joints[name] = _Joint(
-            name=name,
-            kind=kind,
-            parent=checks.checked_name("parent link", parent),
-            child=checks.checked_name("child link", child),
-            pose=checked_pose(f"the pose of {label}", pose),
-            armature=checks.per_coordinate(f"the armature of {label}", armature, kind.nv),
-            damping=checks.per_coordinate(f"the damping of {label}", damping, kind.nv),
-            friction=checks.per_coordinate(f"the friction of {label}", friction, kind.nv),
-            limits=(limits or Limits()).per_coordinate(label, kind.nq, kind.nv),
-            mimic=mimic,
-            stiffness=checks.per_coordinate(f"the stiffness of {label}", stiffness, kind.nv),
-            rest=checks.rest_position(f"the rest of {label}", rest, kind),
-        )
+        links = checks.checked_name("parent link", parent), checks.checked_name("child link", child)
+        values = {"armature": armature, "damping": damping, "friction": friction, "stiffness": stiffness}
+        numbers: dict[str, Any] = {
+            quantity: checks.per_coordinate(f"the {quantity} of {label}", value, kind.nv)
+            for quantity, value in values.items()
+        }
+        numbers["limits"] = (limits or Limits()).per_coordinate(label, kind.nq, kind.nv)
+        numbers["rest"] = checks.rest_position(f"the rest of {label}", rest, kind)
+        self._joints[name] = _Joint(name, kind, *links, checked_pose(f"the pose of {label}", pose), mimic, numbers)
         return self
 
     def linkage(
@@ -179,20 +172,166 @@ class Builder(LoopDeclarations):
         "foot", "sphere", 0.02, (0, 0, -0.1))``. It takes part in contact only after ``mech.with_ground`` or
         ``with_contact``.
         """
-        self._check_new("shape", name, self._shapes)
+        return self._declare("shape", name, self._shapes, lambda: Shape(name, link, kind, size, pose, **more))
+
+    def _declare(
+        self, noun: str, name: str, known: dict[str, Any], make: Callable[[], Any], label: str = ""
+    ) -> Builder:
+        """Add a part under a name that is new among the known ones; its errors name the source and the label."""
+        self._check_new(noun, name, known)
         try:
-            self._shapes[name] = Shape(name, link, kind, size, pose, **more)
-        except MechanismError as error:
-            raise MechanismError(f"{self._prefix}{error}") from error
+            known[name] = make()
+        except ValueError as error:
+            raise MechanismError(f"{self._prefix}{label}{error}") from error
         return self
+
+    # Constraints ---------------------------------------------------------------------------------------------------
+
+    def loop(
+        self,
+        name: str,
+        kind: LoopKind,
+        link_a: str,
+        pose_a: Any = None,
+        link_b: str = GROUND,
+        pose_b: Any = None,
+    ) -> Builder:
+        """Close a loop: frame ``pose_a`` on ``link_a`` and frame ``pose_b`` on ``link_b`` become the two sides of a
+        joint of this kind (``link_b``'s side is the one that moves), or touch as a contact such as
+        ``lw.contact.Wheel``."""
+        return self._declare("loop", name, self._loops, lambda: Loop(name, kind, link_a, pose_a, link_b, pose_b))
+
+    def wheel(
+        self,
+        name: str,
+        link: str,
+        radius: float,
+        axis: Any = (0.0, 1.0, 0.0),
+        pose: Any = None,
+        crown: float = 0.0,
+        grip: str = "full",
+        contact: bool = True,
+        on: str = GROUND,
+        plane: Any = None,
+    ) -> Builder:
+        """A wheel that rolls without slip (``lw.contact.Wheel``): its centre and ``axis`` are at ``pose`` of ``link``,
+        the plane is z = 0 of the pose ``plane`` on the link ``on``."""
+        return self.loop(name, self._contact(name, Wheel, radius, axis, crown, grip, contact), on, plane, link, pose)
+
+    def ball(
+        self,
+        name: str,
+        link: str,
+        radius: float,
+        pose: Any = None,
+        contact: bool = True,
+        on: str = GROUND,
+        plane: Any = None,
+    ) -> Builder:
+        """A ball that rolls without slip (``lw.contact.Ball``): its centre is at ``pose`` of ``link``, the plane is z =
+        0 of the pose ``plane`` on the link ``on``."""
+        return self.loop(name, self._contact(name, Ball, radius, contact), on, plane, link, pose)
+
+    def knife_edge(
+        self,
+        name: str,
+        link: str,
+        direction: Any = (1.0, 0.0, 0.0),
+        pose: Any = None,
+        contact: bool = False,
+        on: str = GROUND,
+        plane: Any = None,
+    ) -> Builder:
+        """A blade that moves along its own direction only (``lw.contact.KnifeEdge``), at ``pose`` of ``link``; the
+        plane is z = 0 of the pose ``plane`` on the link ``on``."""
+        return self.loop(name, self._contact(name, KnifeEdge, direction, contact), on, plane, link, pose)
+
+    def distance(
+        self,
+        name: str,
+        link_a: str,
+        point_a: Any,
+        link_b: str,
+        point_b: Any,
+        length: Any,
+        velocity: Any = None,
+        acceleration: Any = None,
+    ) -> Builder:
+        """Two points of links (positions in their frames) stay ``length`` apart, as a rod without mass keeps them
+        (``lw.contact.Distance``); a ``length(t)`` is a cylinder that is driven, its rates as of ``drive``."""
+        label = f"distance {name!r}"
+        sides: list[Any] = [
+            (None, checks.checked_array(f"a point of {self._prefix}{label}", point, (3,)))
+            for point in (point_a, point_b)
+        ]
+
+        def rod() -> Loop:
+            is_driven = callable(length) or isinstance(length, Drive)
+            kind = Distance(0.0 if is_driven else length)
+            if not is_driven and kind.length == 0.0:
+                raise MechanismError("points at no distance from each other are one: use a loop of kind Spherical()")
+            drive = drive_of(length, velocity, acceleration) if is_driven else None
+            return Loop(name, kind, link_a, sides[0], link_b, sides[1], drive)
+
+        return self._declare("loop", name, self._loops, rod, f"{label}: ")
+
+    def drive(
+        self, name: str, joint: str, position: Any = None, velocity: Any = None, acceleration: Any = None
+    ) -> Builder:
+        """Let a joint follow a function of time: its coordinate ``position(t)``, or only its ``velocity``, a function
+        or a number. Rates that are left out are derivatives of these (``lw.constraints.Drive``).
+
+        Only joints of one coordinate have drives: connect several instead of a joint with several coordinates.
+        """
+
+        def driven_joint() -> Coupling:
+            return Coupling(name, {joint: 1.0}, 0.0, drive_of(position, velocity, acceleration))
+
+        return self._declare("loop", name, self._loops, driven_joint, f"drive {name!r}: ")
+
+    def _contact(self, name: str, kind: Callable[..., Contact], *numbers: Any) -> Contact:
+        try:
+            return kind(*numbers)
+        except ValueError as error:
+            raise MechanismError(f"{self._prefix}contact {name!r}: {error}") from None
+
+    def coupling(self, name: str, ratios: Any, offset: float = 0.0, velocity: Any = None) -> Builder:
+        """Tie joints together as gears and belts do: the sum of ratio times coordinate over ``ratios``, {joint name:
+        ratio}, equals ``offset``.  One joint that follows one other is said by ``mimic`` of ``joint``.
+
+        It acts on joints, by moments about their axes, and has no place where teeth mesh: forces of teeth are not among
+        the loads of bearings.  With pitch radii as ratios its multiplier is the tangential force of the teeth, which
+        docs/constraint_forces.md, "Gears and bearings", adds to these.
+
+        Of velocities alone, any row A(q) v = b(t): ratios that are functions of {joint name: coordinate}
+        (``lw.constraints.Coupling``), and a ``velocity``, a number or a function of time, zero by default."""
+
+        def sum_of_coordinates() -> Coupling:
+            return Coupling(name, ratios, offset, None if velocity is None else Drive(velocity=velocity))
+
+        return self._declare("loop", name, self._loops, sum_of_coordinates)
+
+    def relation(
+        self, name: str, joints: Any, function: Callable[[dict[str, Any]], Any] | str, offset: float = 0.0
+    ) -> Builder:
+        """Tie joints together by any relation of their positions, as cams and gears that are not round do: ``function``
+        of {joint name: coordinate} equals ``offset``.  It is written with plain arithmetic and
+        ``linkwise.extend.scalar``, so that it is compiled, and differentiated for velocities and accelerations; a row
+        of velocities is ``coupling``.
+
+        ``relation("cam", ("cam", "lift"), lambda q: q["lift"] - 0.01 * (1 - cos(q["cam"])))``
+
+        Text, "lift - 0.01*(1 - cos(cam))", does as well, and is what files hold.
+        """
+        return self._declare("loop", name, self._loops, lambda: Coupling(name, joints, offset, relation=function))
 
     # Assembly ------------------------------------------------------------------------------------------------------
 
     def build(self, name: str | None = None, gravity: Any = (0.0, 0.0, -9.81), strict: bool = True) -> Mechanism:
-        """Check everything, weld what fixed joints hold together, and number the moving bodies.
+        """Check everything, weld links joined by fixed joints, and number the moving bodies.
 
-        With ``strict``, moments of inertia that no real body has, contradictory limits and joints that move nothing
-        with inertia are errors; without it they are kept as given and reported as warnings.
+        With ``strict``, impossible moments of inertia, contradictory limits and joints that move nothing with inertia
+        are errors; without it they are kept and reported as warnings.
         """
         self._reports.clear()
         if not self._links:
@@ -248,19 +387,14 @@ class Builder(LoopDeclarations):
             for defect in checks.inertia_defects(body.mass, body.inertia, link in rotors, body.com.tolist()):
                 self._report(strict, InertiaWarning, f"link {link!r}: {defect}" + STRICT * strict)
         for joint in self._joints.values():
-            at_least_zero = {
-                "armature": joint.armature,
-                "damping": joint.damping,
-                "friction": joint.friction,
-                "stiffness": joint.stiffness,
-                "velocity limit": joint.limits.velocity,
-                "effort limit": joint.limits.effort,
-            }
-            for defect in checks.limit_defects(joint.limits.lower, joint.limits.upper, at_least_zero):
+            numbers, limits = joint.numbers, joint.numbers["limits"]
+            at_least_zero = {name: numbers[name] for name in ("armature", "damping", "friction", "stiffness")}
+            at_least_zero |= {"velocity limit": limits.velocity, "effort limit": limits.effort}
+            for defect in checks.limit_defects(limits.lower, limits.upper, at_least_zero):
                 self._report(strict, LimitWarning, f"joint {joint.name!r}: {defect}")
 
     def _rotors(self) -> set[str]:
-        """Links whose joints gears tie to others: such a one may be all inertia and no mass."""
+        """Links whose joints are coupled by gears: they may have inertia without mass."""
         coupled = {
             name
             for constraint in self._loops.values()
@@ -314,7 +448,7 @@ class Builder(LoopDeclarations):
         return joint_above
 
     def _moving_joints_parents_first(self, joint_above: dict[str, _Joint]) -> list[_Joint]:
-        """Moving joints in the order of declaration, except that ancestors come before what they carry."""
+        """Moving joints in the order of declaration, but parents before children."""
         emitted: dict[str, _Joint] = {}
         for joint in self._joints.values():
             for ancestor in reversed(list(self._inwards(joint, joint_above, emitted))):
@@ -344,7 +478,7 @@ class Builder(LoopDeclarations):
         return {link: placements[link] for link in (GROUND, *self._links)}
 
     def _named_frames(self, placements: dict[str, tuple[int, Pose]]) -> dict[str, Frame]:
-        """Every link and the ground as frames, and what was declared as one."""
+        """Every link, the ground and all declared frames as frames."""
         frames = {link: Frame(link, body, *pose) for link, (body, pose) in placements.items()}
         for name, (link, pose) in self._frames.items():
             if name in frames:
@@ -355,7 +489,7 @@ class Builder(LoopDeclarations):
                     + checks.did_you_mean(link, frames)
                 )
             carrier = frames[link]
-            frames[name] = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), pose))
+            frames[name] = Frame(name, carrier.body, *composed(carrier.pose, pose))
         return frames
 
     def _bodies(
@@ -388,13 +522,8 @@ class Builder(LoopDeclarations):
                     mass=total.mass,
                     com=total.com,
                     inertia=total.inertia,
-                    armature=joint.armature,
-                    damping=joint.damping,
-                    friction=joint.friction,
-                    limits=joint.limits,
                     mimic=mimic_rules.get(joint.name),
-                    stiffness=joint.stiffness,
-                    rest=joint.rest,
+                    **joint.numbers,
                 )
             )
         return tuple(bodies)

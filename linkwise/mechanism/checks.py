@@ -53,7 +53,7 @@ class MechanismError(ValueError):
 
 
 class MechanismWarning(UserWarning):
-    """Data that was kept as given although no real mechanism can have it, or a request not answered quite as given."""
+    """Accepted data that no real mechanism has, or a request that was fulfilled only in part."""
 
 
 class InertiaWarning(MechanismWarning):
@@ -70,7 +70,7 @@ class PenetrationWarning(MechanismWarning):
 
 
 class OmissionWarning(MechanismWarning):
-    """The summary of what of a file does not act; ``mech.notes`` has the details."""
+    """Summary of the ignored parts of a file; ``mech.notes`` has the details."""
 
 
 class MissingConstraintWarning(OmissionWarning):
@@ -78,7 +78,7 @@ class MissingConstraintWarning(OmissionWarning):
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside this library that led here, however deep inside it the finding is made."""
+    """Warn at the nearest line of the call stack that is outside this library."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
@@ -114,7 +114,7 @@ def one_of(
     otherwise: str = "",
     meant: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """``value`` if it is allowed; else an error with what it may have meant, what comes close, or ``otherwise``."""
+    """``value`` if it is allowed; else an error with the likely meaning, close matches, or ``otherwise``."""
     if isinstance(value, str) and value in allowed:
         return value
     if meant.get(str(value)) in allowed:
@@ -127,7 +127,7 @@ def one_of(
 
 
 def names_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Names that are given one after the other, or as one name alone."""
+    """A sequence of names as a tuple; a single string counts as one name."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -139,7 +139,7 @@ def checked_name(label: str, name: Any) -> str:
 
 
 def checked_kind(label: str, kind: Any) -> Joint:
-    """``kind`` if it is a joint, rather than the class of one or something else."""
+    """``kind`` if it is a joint; classes of joints and other objects are an error."""
     if isinstance(kind, type):
         raise MechanismError(f"{label}: kind is the class {kind.__name__}; make a joint of it: {kind.__name__}(...)")
     if isinstance(kind, Contact):
@@ -283,7 +283,7 @@ def checked_inertia(label: str, value: Any) -> np.ndarray:
 
 
 def require_finite_moments(label: str, mass: float, com: np.ndarray, inertia: np.ndarray) -> None:
-    """Raise where the moments of inertia about the origin are beyond floating-point numbers."""
+    """Raise if moments of inertia about the origin exceed floating-point numbers."""
     x, y, z = com.tolist()
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tolist()
     largest = 3.0 * (abs(xx) + abs(yy) + abs(zz) + abs(xy) + abs(xz) + abs(yz) + abs(mass) * (x * x + y * y + z * z))

@@ -1,7 +1,7 @@
 """Clusters: links whose joints loops, couplings and mimic joints tie together.
 
-Towards the rest of the tree a cluster behaves as one link with several degrees of freedom: it hangs on one parent
-link, and what hangs on its links hangs on nothing else.  In a tree without ties every cluster is one link.
+Towards the rest of the tree a cluster behaves as one link with several degrees of freedom: it hangs on one parent link,
+and its children hang on nothing else. In a tree without ties every cluster is one link.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Cluster:
 def clusters(mech: Mechanism) -> tuple[Cluster, ...]:
     """The clusters of a mechanism, parents first.
 
-    A loop ties the links between its sides and the last link that carries both; a coupling those that its joints move
-    and those between them; a mimic joint those between it and the joint it mimics.  Ties that share a link are one
-    cluster.
+    A loop ties the links between its sides and the last link that carries both; a coupling ties the links that its
+    joints move and the links between them; a mimic joint the links between it and its leader. Ties that share a link
+    are one cluster.
     """
     owner = list(range(len(mech.bodies)))  # a forest of links: the cluster is the root's
 
@@ -46,7 +46,7 @@ def clusters(mech: Mechanism) -> tuple[Cluster, ...]:
 
     loops = [_tied(mech, loop) for loop in mech.loops]
     pairs = [(i, mech.body_index(body.mimic.joint)) for i, body in enumerate(mech.bodies) if body.mimic]
-    for tied in (*loops, *(_between(mech, *pair) | {*pair} for pair in pairs)):
+    for tied in (*loops, *(_links_between(mech, *pair) | {*pair} for pair in pairs)):
         first, *others = sorted(map(root, tied))
         for other in others:
             owner[other] = first
@@ -64,10 +64,10 @@ def _tied(mech: Mechanism, loop: Constraint) -> set[int]:
     bodies = loop.bodies_within(mech)
     if loop.links:
         return {*bodies}
-    return {*bodies}.union(*(_between(mech, bodies[0], other) for other in bodies[1:]))
+    return {*bodies}.union(*(_links_between(mech, bodies[0], other) for other in bodies[1:]))
 
 
-def _between(mech: Mechanism, a: int, b: int) -> set[int]:
+def _links_between(mech: Mechanism, a: int, b: int) -> set[int]:
     """The links whose joints move links a and b against each other."""
     return {*mech.tree.path(a)} ^ {*mech.tree.path(b)}
 

@@ -155,7 +155,7 @@ class Defaults:
                 for axis in np.eye(3)
                 for side in ((-1.0, 1.0) if bump.squares.any() else (0.0,))
             ]
-            self._felt[shape.name] = self._points.of(body, np.array(points or [pose[1]])) if body >= 0 else 0.0
+            self._felt[shape.name] = self._points.mobility(body, np.array(points or [pose[1]])) if body >= 0 else 0.0
         return self._felt[shape.name]
 
 

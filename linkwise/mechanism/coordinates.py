@@ -1,4 +1,4 @@
-"""The view ``mech.coordinates``: names and places of the numbers of q and v, and what kind of coordinates they are."""
+"""The view ``mech.coordinates``: names, indices and measures of the entries of q and v."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class CoordinatesView(View):
         return self._indices[quantity].get(name)
 
     def measures(self, quantity: str) -> tuple[str, ...]:
-        """The measure of every entry of q: "angle", "length", "quaternion" or "other"; for other quantities that of
-        every entry of v.
+        """The measure of every entry of q: "angle", "length", "quaternion" or "other". Any quantity but "q" gives the
+        measures of v.
         """
         of = "q" if quantity == "q" else "v"
         return tuple(x.of for body in self._mech.bodies if not body.mimic for x in body.kind.measures(of))

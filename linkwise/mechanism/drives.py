@@ -1,5 +1,4 @@
-"""What drives follow: numbers that are functions of time, with the two derivatives that velocities and accelerations
-need (rheonomic constraints)."""
+"""Prescribed motion (rheonomic constraints): a number as a function of time, with its first two derivatives."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ Function = Callable[[Any], Any]
 
 
 class Instant(NamedTuple):
-    """What a drive asks for at one time: the value, its rate and second rate."""
+    """Prescribed value, rate and second rate at one time."""
 
     position: float = 0.0
     velocity: float = 0.0
@@ -26,12 +25,12 @@ class Instant(NamedTuple):
 class Drive:
     """A number that follows a function of time.
 
-    position       ``f(t)``; None where the rate alone is given, and no position is kept
+    position       ``f(t)``; None if only the rate is known, and then no position is kept
     velocity       its rate ``f'(t)``, a function or a constant
     acceleration   its second rate ``f''(t)``
 
-    Rates that are left out are found by differentiating what is given, exactly: such a function works with plain
-    arithmetic and NumPy's sin, cos and sqrt.  Give all three where it is made otherwise, a spline for instance.
+    Rates that are left out are found by exact differentiation of the given function, which must then use plain
+    arithmetic and NumPy's sin, cos and sqrt. Give all three for any other function, such as a spline.
     """
 
     position: Function | None = None
@@ -52,19 +51,19 @@ class Drive:
             )
 
     def at(self, t: float) -> Instant:
-        """What it asks for at the time t."""
+        """Value and rates at the time t."""
         if self.position is None:
-            rates = self._with_rates("velocity", self.velocity, t)[:2]
+            rates = self._value_and_rates("velocity", self.velocity, t)[:2]
             return Instant(0.0, rates[0], rates[1] if self.acceleration is None else _value(self.acceleration, t))
         if self.velocity is not None and self.acceleration is not None:
             functions = (self.position, self.velocity, self.acceleration)
             return Instant(*(_number("the value of a drive", _value(function, t)) for function in functions))
-        value, rate, second = self._with_rates("position", self.position, t)
+        value, rate, second = self._value_and_rates("position", self.position, t)
         if self.velocity is not None:
-            rate, second, _ = self._with_rates("velocity", self.velocity, t)
+            rate, second, _ = self._value_and_rates("velocity", self.velocity, t)
         return Instant(value, rate, second)
 
-    def _with_rates(self, name: str, function: Any, t: float) -> tuple[float, float, float]:
+    def _value_and_rates(self, name: str, function: Any, t: float) -> tuple[float, float, float]:
         """The value of a function and its first two rates."""
         try:
             value, first, second = parts(function(Jet(float(t), 1.0)) if callable(function) else function)
@@ -93,7 +92,7 @@ def _number(label: str, value: Any) -> float:
 
 
 def drive_of(position: Any, velocity: Any = None, acceleration: Any = None) -> Drive:
-    """A drive from what a user gives for one."""
+    """A drive, from a ``Drive`` or from functions of time."""
     if isinstance(position, Drive):
         if velocity is not None or acceleration is not None:
             raise MechanismError("a Drive has its own velocity and acceleration: give them there")

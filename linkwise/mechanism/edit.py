@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
@@ -13,33 +14,37 @@ import numpy as np
 
 from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
-from linkwise.mechanism.annotation import Coordinates
-from linkwise.mechanism.checks import MechanismError
+from linkwise.mechanism.annotation import Annotations, Coordinates
+from linkwise.mechanism.checks import MechanismError, OmissionWarning, warn_caller
+from linkwise.mechanism.elements import Switches
 from linkwise.mechanism.family import variant, with_numbers
-from linkwise.mechanism.forces import locked, with_efforts
-from linkwise.mechanism.model import Mechanism
-from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Pose, RelationWithLocked
+from linkwise.mechanism.forces import known_elements, locked, with_efforts
+from linkwise.mechanism.model import GROUND, Mechanism, require_mechanism
+from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.parameters import NO_JOINTS
+from linkwise.mechanism.parts import Body, Constraint, Coupling, Frame, Limits, Loop, Pose, RelationWithLocked
 from linkwise.mechanism.poses import checked_pose
-from linkwise.mechanism.shapes import ContactPair
-from linkwise.mechanism.welding import RigidMass, combined, composed
+from linkwise.mechanism.shapes import PLANE, ContactPair, Shape
+from linkwise.mechanism.welding import RigidMass, combined, composed, joint_pose
 
 
-def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
-    """Lock joints at coordinates: each moved link is welded to its parent and stays as a named frame.
+def lock(mech: Mechanism, joints: Mapping[str, Any] | Iterable[str], named: Mapping[str, Any]) -> Mechanism:
+    """Lock joints at coordinates, or at ``mech.initial`` if only names are known. Each moved link is welded to its
+    parent and stays as a named frame.
 
-    Joints that mimic a locked one are locked with it.  Mass that becomes part of the ground no longer counts (but where
-    the mechanism is attached to another), and the armature of a locked joint, which rotates against it only, goes with
-    the joint.
+    Joints that mimic a locked joint are locked too. Mass that becomes part of the ground no longer counts (except after
+    the mechanism is attached to another); the armature of a locked joint is dropped, since it only resists rotation in
+    that joint.
     """
-    values = _locked_coordinates(mech, joints)
+    values = _locked_coordinates(mech, joints, named)
     # Where each body of the old mechanism went: a body of the new one, and the pose in its link frame.
     poses: list[tuple[int, Pose]] = []
     kept: list[Body] = []
     masses: list[list[RigidMass]] = []
-    grounded = [RigidMass.of_numbers(mech.annotations.ground_mass)]
+    grounded = [RigidMass.from_numbers(mech.annotations.ground_mass)]
     for body in mech.bodies:
         carrier, pose = poses[body.parent] if body.parent >= 0 else (-1, (np.eye(3), np.zeros(3)))
-        pose = composed(pose, (body.rotation, body.position))
+        pose = composed(pose, body.pose)
         if body.joint in values:
             placement = carrier, composed(pose, _joint_pose(body, values[body.joint]))
             heavy = masses[carrier] if carrier >= 0 else grounded
@@ -49,9 +54,14 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
             kept.append(dataclasses.replace(body, parent=carrier, rotation=pose[0], position=pose[1]))
             masses.append([RigidMass(body.mass, body.com, body.inertia)])
         poses.append(placement)
-    bodies = tuple(_with_mass(body, combined(parts)) for body, parts in zip(kept, masses, strict=True))
-    frames = [_moved(frame, *poses[frame.body]) if frame.body >= 0 else frame for frame in mech.frames.values()]
-    loops = tuple(_with_locked(mech, loop, values) for loop in mech.loops)
+    bodies = tuple(_set_mass(body, combined(parts)) for body, parts in zip(kept, masses, strict=True))
+    frames = []
+    for frame in mech.frames.values():
+        if frame.body >= 0:
+            carrier, pose = poses[frame.body]
+            frame = Frame(frame.name, carrier, *composed(pose, frame.pose))
+        frames.append(frame)
+    loops = tuple(_lock_constraint(mech, loop, values) for loop in mech.loops)
     return dataclasses.replace(
         mech,
         bodies=bodies,
@@ -59,18 +69,18 @@ def lock(mech: Mechanism, joints: Mapping[str, Any]) -> Mechanism:
         loops=loops,
         annotations=dataclasses.replace(mech.annotations.with_fixed(values), ground_mass=combined(grounded).numbers),
         elements=locked(mech.elements, values),
-        contact_pairs=tuple(pair for pair in mech.contact_pairs if not _joined(mech, pair, poses)),
+        contact_pairs=tuple(pair for pair in mech.contact_pairs if not _share_body(mech, pair, poses)),
     )
 
 
-def _joined(mech: Mechanism, pair: ContactPair, poses: Sequence[tuple[int, Pose]]) -> bool:
+def _share_body(mech: Mechanism, pair: ContactPair, poses: Sequence[tuple[int, Pose]]) -> bool:
     """Whether two shapes belong to one rigid body after bodies are merged to ``poses``."""
     bodies = (mech.contact.shape(name).placed(mech)[0] for name in pair.shapes)
     return len({poses[body][0] if body >= 0 else -1 for body in bodies}) == 1
 
 
-def _with_locked(mech: Mechanism, loop: Constraint, values: Mapping[str, list[float]]) -> Constraint:
-    """A loop or coupling when joints are locked at these values: what they add to a coupling becomes a constant."""
+def _lock_constraint(mech: Mechanism, loop: Constraint, values: Mapping[str, list[float]]) -> Constraint:
+    """A loop or coupling after joints are locked: their terms of a coupling become a constant."""
     if all(mech.joint_names[body] in values for body in loop.bodies_within(mech)):
         parts = "all joints of coupling" if isinstance(loop, Coupling) else "both sides of loop"
         raise MechanismError(
@@ -93,12 +103,14 @@ def _with_locked(mech: Mechanism, loop: Constraint, values: Mapping[str, list[fl
     return Coupling(loop.name, free, offset, loop.drive, loop.keeps_position)
 
 
-def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str, list[float]]:
+def _locked_coordinates(mech: Mechanism, joints: Any, named: Mapping[str, Any]) -> dict[str, list[float]]:
     """Coordinates of every joint that is locked, mimic joints of the named ones included."""
+    if isinstance(joints, Iterable) and not isinstance(joints, Mapping):
+        names = [_independent_body(mech, name).joint for name in checks.names_of(joints)]
+        joints = {name: mech.initial[mech.q_index(name)] for name in names}
     values: dict[str, list[float]] = {}
-    for name, value in joints.items():
-        body = mech.bodies[mech.body_index(name)]
-        _require_independent(mech, body)
+    for name, value in _joint_values("coordinates", joints, named).items():
+        body = _independent_body(mech, name)
         at = np.atleast_1d(np.asarray(value, dtype=object))  # a number stands for one coordinate
         values[name] = checks.checked_array(f"the coordinates of joint {name!r}", at, (body.kind.nq,)).tolist()
     for body in mech.bodies:
@@ -107,24 +119,23 @@ def _locked_coordinates(mech: Mechanism, joints: Mapping[str, Any]) -> dict[str,
     return values
 
 
-def _require_independent(mech: Mechanism, body: Body) -> None:
+def _independent_body(mech: Mechanism, joint: str) -> Body:
+    body = mech.bodies[mech.body_index(joint)]
     if body.mimic:
         raise MechanismError(
-            f"joint {body.joint!r} of mechanism {mech.name!r} mimics {body.mimic.joint!r}: lock that one instead"
+            f"joint {joint!r} of mechanism {mech.name!r} mimics {body.mimic.joint!r}: lock that one instead"
         )
+    return body
 
 
 def _joint_pose(body: Body, q: list[float]) -> Pose:
-    """Pose of the link's frame in the joint's frame."""
     try:
-        transform, axes = body.kind.transform(q), np.array(body.kind.alignment, dtype=float)
+        return joint_pose(body.kind, q)
     except ZeroDivisionError:
         raise MechanismError(f"joint {body.joint!r} cannot be locked at {q}: the quaternion is zero") from None
-    rotation, position = np.array(transform.rotation(), dtype=float), np.array(transform.position(), dtype=float)
-    return checks.snapped(axes @ rotation @ axes.T), axes @ position
 
 
-def _with_mass(body: Body, total: RigidMass) -> Body:
+def _set_mass(body: Body, total: RigidMass) -> Body:
     if total.is_nothing:
         return body
     if not math.isfinite(total.inertia.sum()):  # too large for floats: the body says what is wrong
@@ -134,17 +145,12 @@ def _with_mass(body: Body, total: RigidMass) -> Body:
     return with_numbers(body, mass=total.mass, com=total.com, inertia=total.inertia)
 
 
-def _moved(frame: Frame, body: int, pose: Pose) -> Frame:
-    rotation, position = composed(pose, (frame.rotation, frame.position))
-    return Frame(frame.name, body, rotation, position)
-
-
 def moved_by(mech: Mechanism, joint: str, kind: Joint) -> Mechanism:
-    """A joint replaced by one of another kind, from where it is initially; without springs, damping and limits."""
+    """A joint replaced by a joint of another kind at its initial pose; without springs, damping and limits."""
     index = mech.body_index(joint)
     body = mech.bodies[index]
     at = _joint_pose(body, mech.initial[mech.q_index(joint)].tolist())
-    rotation, position = composed((body.rotation, body.position), at)
+    rotation, position = composed(body.pose, at)
     without_forces: dict[str, Any] = {
         "armature": 0.0,
         "damping": 0.0,
@@ -172,21 +178,8 @@ def _without(joint: str, values: Coordinates) -> Coordinates:
     return tuple(item for item in values if item[0] != joint)
 
 
-def initially(mech: Mechanism, joints: Any) -> Any:
-    """Names of joints as a dictionary to where these are initially; all else as it is."""
-    if isinstance(joints, Mapping) or not isinstance(joints, Iterable):
-        return joints
-    names = checks.names_of(joints)
-    for name in names:
-        _require_independent(mech, mech.bodies[mech.body_index(name)])
-    return {name: mech.initial[mech.q_index(name)] for name in names}
-
-
-def by_joint(label: str, values: Any, named: Mapping[str, Any], numbers_of: Mechanism | None = None) -> dict[str, Any]:
-    """Values by joint name, from a dictionary and from keywords; a number is for all joints of ``numbers_of`` but
-    floating ones, which nothing holds."""
-    if numbers_of is not None and isinstance(values, Real):
-        values = {body.joint: values for body in numbers_of.bodies if not body.kind.is_free}
+def _joint_values(label: str, values: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by joint name, from a dictionary and from keywords."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{label} of joints: give {{joint name: value}} or joint=value, got {values!r}")
     for name in named:
@@ -195,36 +188,38 @@ def by_joint(label: str, values: Any, named: Mapping[str, Any], numbers_of: Mech
     return {**values, **named}
 
 
-def set_of_joints(mech: Mechanism, quantity: str, values: Mapping[str, Any]) -> Mechanism:
-    """``quantity`` (a field of ``Body``) of the named joints set; the others keep theirs."""
-    bodies = list(mech.bodies)
-    for name, value in values.items():
+def set_joint_numbers(
+    mech: Mechanism,
+    quantity: str,
+    values: Mapping[str, Any] | float,
+    named: Mapping[str, Any] = NO_JOINTS,
+    rest: Mapping[str, Any] = NO_JOINTS,
+) -> Mechanism:
+    """``quantity`` (a field of ``Body``) of the named joints set; the others keep theirs.
+
+    values, named   {joint: value}, from an argument and from keywords; or one number, of quantities other than limits,
+                    for all joints but floating ones
+    rest            {joint: coordinates} at which springs of these joints are at rest
+    """
+    if isinstance(values, Real) and quantity != "limits":
+        values = {body.joint: values for body in mech.bodies if not body.kind.is_free}
+    numbers, bodies = _joint_values(quantity, values, named), list(mech.bodies)
+    for name in rest:
+        if name not in numbers:
+            raise MechanismError(f"rest names joint {name!r}, which is given no stiffness")
+    for name, value in numbers.items():
         index = mech.body_index(name)
-        bodies[index] = with_numbers(bodies[index], **{quantity: _checked_of_joint(bodies[index], quantity, value)})
-        _refuse_defects(bodies[index], quantity)
-    changed = map(mech.body_index, values) if quantity == "armature" else ()
+        body = with_numbers(bodies[index], **{quantity: _check_value(bodies[index], quantity, value)})
+        if name in rest:
+            body = with_numbers(body, rest=checks.rest_position(f"the rest of joint {name!r}", rest[name], body.kind))
+        bodies[index] = body
+    changes = [("armature", mech.body_index(name)) for name in numbers] if quantity == "armature" else []
     others: dict[str, Any] = {"bodies": tuple(bodies)}
     if quantity == "limits":
         pairs = zip(mech.bodies, bodies, strict=True)
-        new = {after.joint: after.limits.effort for before, after in pairs if _another_effort(before, after)}
-        others["elements"] = with_efforts(mech, {joint: most for joint, (most, *_) in new.items()})
-    return variant(mech, [("armature", index) for index in changed], **others)
-
-
-def set_springs(mech: Mechanism, stiffness: Mapping[str, Any], rest: Mapping[str, Any]) -> Mechanism:
-    """Springs of the named joints set; the others keep theirs."""
-    for name in rest:
-        if name not in stiffness:
-            raise MechanismError(f"rest names joint {name!r}, which is given no stiffness")
-    bodies = list(mech.bodies)
-    for name, value in stiffness.items():
-        index = mech.body_index(name)
-        numbers = {"stiffness": _checked_of_joint(bodies[index], "stiffness", value)}
-        if name in rest:
-            numbers["rest"] = checks.rest_position(f"the rest of joint {name!r}", rest[name], bodies[index].kind)
-        bodies[index] = with_numbers(bodies[index], **numbers)
-        _refuse_defects(bodies[index], "stiffness")
-    return variant(mech, [], bodies=tuple(bodies))
+        efforts = {after.joint: after.limits.effort[0] for before, after in pairs if _another_effort(before, after)}
+        others["elements"] = with_efforts(mech, efforts)
+    return variant(mech, changes, **others)
 
 
 def _another_effort(before: Body, after: Body) -> bool:
@@ -232,40 +227,36 @@ def _another_effort(before: Body, after: Body) -> bool:
     return before.kind.nv == 1 and before.kind.rates_are_velocities and before.limits.effort != after.limits.effort
 
 
-def _checked_of_joint(body: Body, quantity: str, value: Any) -> Any:
-    """The value as a body has it: one number per coordinate."""
+def _check_value(body: Body, quantity: str, value: Any) -> Any:
+    """One number per coordinate, or limits; defects are errors."""
     joint = f"joint {body.joint!r}"
     if quantity != "limits":
-        return checks.per_coordinate(f"the {quantity} of {joint}", value, body.kind.nv)
-    if not isinstance(value, Limits):
+        value = checks.per_coordinate(f"the {quantity} of {joint}", value, body.kind.nv)
+        defects = checks.limit_defects((), (), {quantity: value})
+    elif not isinstance(value, Limits):
         raise MechanismError(f"{joint}: limits are Limits(lower, upper, velocity, effort), not {value!r}")
-    return value.per_coordinate(joint, body.kind.nq, body.kind.nv)
-
-
-def _refuse_defects(body: Body, quantity: str) -> None:
-    limits = body.limits
-    if quantity == "limits":
-        at_least_zero = {"velocity limit": limits.velocity, "effort limit": limits.effort}
-        defects = checks.limit_defects(limits.lower, limits.upper, at_least_zero)
     else:
-        defects = checks.limit_defects((), (), {quantity: getattr(body, quantity)})
+        value = value.per_coordinate(joint, body.kind.nq, body.kind.nv)
+        at_least_zero = {"velocity limit": value.velocity, "effort limit": value.effort}
+        defects = checks.limit_defects(value.lower, value.upper, at_least_zero)
     for defect in defects:
-        raise MechanismError(f"joint {body.joint!r}: {defect}")
+        raise MechanismError(f"{joint}: {defect}")
+    return value
 
 
 def attach(mech: Mechanism, link: str, mass: float, com: Any, inertia: Any) -> Mechanism:
     """A rigid body fixed to a link or welded frame; ``com`` and ``inertia`` (about com) are in that frame."""
     frame = mech.frame(link)
     label = f"the payload of {link!r}"
-    part = RigidMass.given(label, mass, com, inertia)
+    part = RigidMass.checked(label, mass, com, inertia)
     for defect in checks.inertia_defects(part.mass, part.inertia, com=part.com.tolist()):
         raise MechanismError(f"{label}: {defect}")
     if frame.body < 0:
         raise MechanismError(f"{link!r} of mechanism {mech.name!r} is fixed to the ground: a payload changes nothing")
     bodies = list(mech.bodies)
     body = bodies[frame.body]
-    carried = RigidMass(body.mass, body.com, body.inertia), part.seen_from(frame.rotation, frame.position)
-    bodies[frame.body] = _with_mass(body, combined(carried))
+    carried = RigidMass(body.mass, body.com, body.inertia), part.seen_from(*frame.pose)
+    bodies[frame.body] = _set_mass(body, combined(carried))
     return variant(mech, [("inertial", frame.body)], bodies=tuple(bodies))
 
 
@@ -275,5 +266,225 @@ def add_frame(mech: Mechanism, name: str, link: str, pose: Any) -> Mechanism:
         raise MechanismError(f"mechanism {mech.name!r} has a link or frame {name!r} already; names must be unique")
     carrier = mech.frame(link)
     inner = checked_pose(f"the pose of frame {name!r}", pose)
-    frame = Frame(name, carrier.body, *composed((carrier.rotation, carrier.position), inner), carrier.link)
+    frame = Frame(name, carrier.body, *composed(carrier.pose, inner), carrier.link)
     return variant(mech, (), frames=MappingProxyType({**mech.frames, name: frame}))
+
+
+# -- one mechanism on another; its ground becomes the frame PREFIXmount ----------------------------------
+
+
+MOUNT = "mount"
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Renames parts of the attached mechanism; ``link`` renames links and frames."""
+
+    prefix: str
+    mount: str
+
+    def __call__(self, name: str) -> str:
+        return self.prefix + name
+
+    def link(self, name: str) -> str:
+        return self.mount if name == GROUND else self.prefix + name
+
+    def coordinates(self, values: Coordinates) -> Coordinates:
+        return tuple((self(name), numbers) for name, numbers in values)
+
+    def renamed(self, record: Any, *fields: str, links: Iterable[str] = ()) -> Any:
+        """A record with renamed fields; fields in ``links`` name links."""
+        renamed = {field: self(getattr(record, field)) for field in fields if hasattr(record, field)}
+        renamed |= {field: self.link(getattr(record, field)) for field in links if hasattr(record, field)}
+        return dataclasses.replace(record, **renamed)
+
+
+@dataclass(frozen=True)
+class _RenamedFunction:
+    """A function of {joint name: coordinate} whose joints have got a prefix."""
+
+    function: Callable[[dict[str, Any]], Any]
+    prefix: str
+
+    def __call__(self, named: Mapping[str, Any]) -> Any:
+        return self.function({name.removeprefix(self.prefix): x for name, x in named.items()})
+
+
+def attached(mech: Mechanism, other: Mechanism, frame: str, pose: Any, prefix: str) -> Mechanism:
+    """``mech`` with ``other`` on one of its frames."""
+    _require(other, prefix)
+    carrier = mech.frame(frame)
+    at = composed(carrier.pose, checked_pose(f"the pose of {other.name!r}", pose))
+    mount = unused_name(prefix + MOUNT, {*mech.frames, *(prefix + name for name in other.frames)})
+    names = _Names(prefix, mount)
+    other = other if carrier.body < 0 else _drop_floors(other)
+    _refuse_common_names(mech, other, names)
+    count = len(mech.bodies)
+
+    def placed(frame: Frame) -> Frame:
+        if frame.body >= 0:
+            return Frame(names(frame.name), frame.body + count, frame.rotation, frame.position)
+        return Frame(names.link(frame.name), carrier.body, *composed(at, frame.pose))
+
+    frames = [*mech.frames.values(), *map(placed, other.frames.values())]
+    fixed = [RigidMass.from_numbers(other.annotations.ground_mass).seen_from(*at)]
+    return dataclasses.replace(
+        mech,
+        bodies=(
+            *_loaded(mech.bodies, carrier.body, fixed),
+            *(_body(body, names, count, carrier.body, at) for body in other.bodies),
+        ),
+        frames={frame.name: frame for frame in frames},
+        loops=(*mech.loops, *(_constraint(loop, names) for loop in other.loops)),
+        annotations=_annotations(mech, other, names, fixed if carrier.body < 0 else []),
+        elements=(*mech.elements, *(_element(element, names) for element in other.elements)),
+        switched_off=_switched_off(mech, other, names),
+        shapes=(*mech.shapes, *(names.renamed(shape, "name", links=("link",)) for shape in other.shapes)),
+        contact_pairs=(*mech.contact_pairs, *(names.renamed(x, "shape_a", "shape_b") for x in other.contact_pairs)),
+    )
+
+
+def _require(other: Any, prefix: Any) -> None:
+    if isinstance(other, str) or hasattr(other, "__fspath__"):
+        raise TypeError(f"with_mechanism takes a mechanism: with_mechanism(linkwise.load({str(other)[:60]!r}), ...)")
+    require_mechanism(other)
+    if not isinstance(prefix, str):
+        raise TypeError(f"prefix must be a string such as 'hand_', got {prefix!r}")
+
+
+def _drop_floors(other: Mechanism) -> Mechanism:
+    """The mechanism without planes fixed to its ground, which would move with the link it is attached to."""
+    floors = {shape.name for shape in other.shapes if shape.kind == PLANE and shape.placed(other)[0] < 0}
+    if not floors:
+        return other
+    warn_caller(
+        f"the planes {', '.join(map(repr, sorted(floors)))} of the ground of mechanism {other.name!r} are left out "
+        "where it is attached to what moves; mech.with_ground() makes a floor",
+        OmissionWarning,
+    )
+    kept: tuple[Shape, ...] = tuple(shape for shape in other.shapes if shape.name not in floors)
+    pairs: tuple[ContactPair, ...] = tuple(pair for pair in other.contact_pairs if not floors & set(pair.shapes))
+    return dataclasses.replace(other, shapes=kept, contact_pairs=pairs)
+
+
+def _refuse_common_names(mech: Mechanism, other: Mechanism, names: _Names) -> None:
+    def of(mechanism: Mechanism) -> dict[str, list[str]]:
+        return {
+            "joint": list(mechanism.joint_names),
+            "link or frame": [name for name in mechanism.frames if name != GROUND],
+            "loop": [loop.name for loop in mechanism.loops],
+            "shape": [shape.name for shape in mechanism.shapes],
+            "actuator": [record.name for record in mechanism.elements if hasattr(record, "transmission")],
+            "tendon": [tendon.name for tendon in mechanism.forces.tendons],
+        }
+
+    mine, theirs = of(mech), of(other)
+    for noun, names_of_kind in mine.items():
+        common = [name for name in theirs[noun] if names(name) in names_of_kind]
+        if common:
+            raise MechanismError(
+                f"mechanism {mech.name!r} has a {noun} {names(common[0])!r} already, as {other.name!r} would: give its "
+                f"names a prefix of their own, prefix={other.name + '_'!r}"
+            )
+
+
+def _loaded(bodies: tuple[Body, ...], index: int, fixed: list[RigidMass]) -> tuple[Body, ...]:
+    """The bodies, with fixed masses added to the one at ``index``."""
+    if index < 0:
+        return bodies
+    body = bodies[index]
+    total = combined([RigidMass(body.mass, body.com, body.inertia), *fixed])
+    loaded = dataclasses.replace(body, mass=total.mass, com=total.com, inertia=total.inertia)
+    return (*bodies[:index], body if total.is_nothing else loaded, *bodies[index + 1 :])
+
+
+def _body(body: Body, names: _Names, count: int, carrier: int, at: Pose) -> Body:
+    parent, pose = body.parent + count, body.pose
+    if body.parent < 0:
+        parent, pose = carrier, composed(at, pose)
+    return dataclasses.replace(
+        body,
+        link=names(body.link),
+        joint=names(body.joint),
+        parent=parent,
+        rotation=pose[0],
+        position=pose[1],
+        mimic=None if body.mimic is None else names.renamed(body.mimic, "joint"),
+    )
+
+
+def _constraint(loop: Constraint, names: _Names) -> Constraint:
+    if isinstance(loop, Loop):
+        return names.renamed(loop, "name", links=("link_a", "link_b"))
+
+    def renamed(function: Any) -> Any:
+        return _RenamedFunction(function, names.prefix) if callable(function) else function
+
+    ratios = tuple((names(joint), renamed(ratio)) for joint, ratio in loop.ratios)
+    return Coupling(names(loop.name), ratios, loop.offset, loop.drive, loop.keeps_position, renamed(loop.relation))
+
+
+def _element(record: Any, names: _Names) -> Any:
+    """An actuator, a tendon or another record."""
+    if getattr(record, "transmission", "") == "site":
+        return names.renamed(record, "name", links=("target",))
+    made = names.renamed(record, "name", "target", "joint", links=("link",))
+    if hasattr(record, "joints"):
+        made = dataclasses.replace(made, joints=names.coordinates(record.joints))
+    return made
+
+
+def _switched_off(mech: Mechanism, other: Mechanism, names: _Names) -> Switches:
+    """Switches of both: a kind that is off in both stays off as a whole, otherwise the names are listed."""
+    off: dict[tuple[str, str], None] = {}
+    known, others = known_elements(mech), known_elements(other)
+    for kind in known:
+        all_off = [(kind, "") in either.switched_off for either in (mech, other)]
+        if all(all_off):
+            off[kind, ""] = None
+            continue
+        off |= {(kind, name): None for name in known[kind] if not mech.forces.acts(kind, name)}
+        for name in others[kind]:
+            if not other.forces.acts(kind, name):
+                off[kind, "/".join(map(names, name.split("/"))) if kind == "contact" else names(name)] = None
+    return tuple(off)
+
+
+def _annotations(mech: Mechanism, other: Mechanism, names: _Names, fixed: list[RigidMass]) -> Annotations:
+    mine, theirs = mech.annotations, other.annotations
+    grounded = combined([RigidMass.from_numbers(mine.ground_mass), *fixed])
+    return Annotations(
+        notes=mine.notes + theirs.notes,
+        initial=mine.initial + names.coordinates(theirs.initial),
+        postures=(*mine.postures, *((names(name), names.coordinates(q)) for name, q in theirs.postures)),
+        groups=(*mine.groups, *((names(name), tuple(map(names, members))) for name, members in theirs.groups)),
+        fixed_joints=(*mine.fixed_joints, *map(names, theirs.fixed_joints)),
+        actuated=_joints_of_both(mech, other, names, "actuated"),
+        independent=_joints_of_both(mech, other, names, "independent"),
+        keyframes=(
+            *mine.keyframes,
+            *(
+                (names(name), names.coordinates(v), names.coordinates(u), names.coordinates(x))
+                for name, v, u, x in theirs.keyframes
+            ),
+        ),
+        timestep=theirs.timestep if mine.timestep is None else mine.timestep,
+        integrator=theirs.integrator if mine.integrator is None else mine.integrator,
+        looks=(*mine.looks, *(names.renamed(look, "name", links=("link",)) for look in theirs.looks)),
+        ground_mass=grounded.numbers,
+        neighbours_touch=mine.neighbours_touch or theirs.neighbours_touch,
+        kept_apart=(*mine.kept_apart, *((names.link(a), names.link(b)) for a, b in theirs.kept_apart)),
+    )
+
+
+def _joints_of_both(mech: Mechanism, other: Mechanism, names: _Names, field: str) -> tuple[str, ...] | None:
+    """Joints listed by the files of both mechanisms; a mechanism without a list contributes all joints that can have a
+    motor.
+    """
+    said = [getattr(either.annotations, field) for either in (mech, other)]
+    if said == [None, None]:
+        return None
+    for k, either in enumerate((mech, other)):
+        if said[k] is None:
+            said[k] = tuple(b.joint for b in either.bodies if not (b.mimic or b.kind.is_free))
+    return (*said[0], *map(names, said[1]))

@@ -1,8 +1,7 @@
-"""Records of force elements besides gravity and joint springs. They name joints and links, so that they stay valid
-when joints are locked or loops are added.
+"""Records of force elements besides gravity and joint springs. They name joints and links, so that they stay valid when
+joints are locked or loops are added.
 
-What each does is a law in ``mechanics/elements``; springs, damping, friction and limits of joints are numbers of
-``Body``.
+``mechanics/elements`` has their force laws; springs, damping, friction and limits of joints are numbers of ``Body``.
 """
 
 from __future__ import annotations
@@ -206,9 +205,9 @@ class FluidForce:
 
 @dataclass(frozen=True)
 class EffortRange:
-    """Bounds of the force that all actuators together give to a joint of one coordinate.
+    """Bounds of the sum of all actuator forces on a joint of one coordinate.
 
-    It acts whenever they do, and is not switched by itself; ``mech.with_limits`` with another effort replaces it.
+    It acts with the actuators and has no switch of its own; ``mech.with_limits`` with another effort replaces it.
     """
 
     joint: str
@@ -233,7 +232,7 @@ RECORDS: dict[type, str] = {
 
 
 def name_of(record: Any) -> str:
-    """The name under which an element is switched: its own, or that of its joint or link."""
+    """The name of an element for switches: its own, or that of its joint or link."""
     return next(getattr(record, field) for field in ("name", "joint", "link") if hasattr(record, field))
 
 

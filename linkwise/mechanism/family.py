@@ -1,7 +1,7 @@
-"""Variants of a mechanism that differ in numbers only: what they share, and the numbers in which they differ.
+"""Variants of a mechanism that differ in numbers only: their shared data, and the vector of differing numbers.
 
-A mechanism and what edits of its numbers make of it are a *family*.  Compiled code is kept there as soon as several of
-them ask for the same (``compiler/variants.py``): the numbers in which they differ are then inputs of the code.
+A mechanism and all edits of its numbers are a *family*. Compiled code is kept in the family as soon as several members
+request the same code (``compiler/variants.py``); the differing numbers are then inputs of that code.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Family:
     """Data shared by the mechanisms of one family, which differ only in numbers. It holds no reference to its members
     and is freed with the last.
 
-    frames    those of the first: code that looks at others is no code for all
-    changed   the numbers in which those that asked for code differ from the first
-    code      what was compiled for them, by request
-    alike     whether all run the code that they share, the first too, which otherwise runs its own
+    frames    frames of the first member: code that uses other frames is not shared
+    changed   the numbers in which members that asked for code differ from the first
+    code      compiled code by request
+    alike     whether the first member, too, runs the shared code; otherwise it runs its own
     """
 
     def __init__(self, frames: Mapping[str, Frame], alike: bool = False) -> None:
@@ -113,9 +113,9 @@ def without_loops(mech: Mechanism) -> Mechanism:
     return _with_other_loops(mech, mech._family.without_loops, changed, {"loops": ()})
 
 
-def holding(mech: Mechanism, loops: Sequence[Loop], **values: Any) -> Mechanism:
-    """The mechanism with further checked loops that hold frames to the ground. Those with the same frames held at
-    other places form its family.
+def holding(mech: Mechanism, loops: Sequence[Loop]) -> Mechanism:
+    """The mechanism with further checked loops that hold frames to the ground. Mechanisms with the same frames held at
+    other poses form one family.
     """
     first = len(mech.loops)
     frames = (mech.frames[loop.link_b] for loop in loops)
@@ -124,7 +124,7 @@ def holding(mech: Mechanism, loops: Sequence[Loop], **values: Any) -> Mechanism:
         for loop, frame in zip(loops, frames, strict=True)
     )
     changed = mech._changed | {(HELD, first + k) for k in range(len(loops))}
-    return _with_other_loops(mech, mech._family.holding(held), changed, {"loops": (*mech.loops, *loops), **values})
+    return _with_other_loops(mech, mech._family.holding(held), changed, {"loops": (*mech.loops, *loops)})
 
 
 def _with_other_loops(mech: Mechanism, family: Family, changed: frozenset[Change], values: dict[str, Any]) -> Mechanism:
@@ -145,12 +145,12 @@ def _family_member(mech: Mechanism, family: Family, changed: frozenset[Change], 
 
 
 def _kept_by_variants(mech: Mechanism) -> dict[str, Any]:
-    """The values that a variant has too unless it is given others."""
+    """Fields and cached values that a variant keeps unless they are replaced."""
     return {name: attrgetter(name)(mech) for name in (*_FIELDS, *_STRUCTURE)}
 
 
 def with_numbers(part: Part, **numbers: Any) -> Part:
-    """A copy of a body with other numbers, which have been checked, and arrays that are read-only."""
+    """A copy of a body with other numbers, already checked; arrays must be read-only."""
     copy = object.__new__(type(part))
     copy.__dict__.update(part.__dict__, **numbers)
     copy.__dict__.pop("resists_its_joint", None)  # depends on them
@@ -158,11 +158,11 @@ def with_numbers(part: Part, **numbers: Any) -> Part:
 
 
 class Numbers:
-    """The numbers in which variants differ as one vector, and where each lies in it.
+    """The numbers in which variants differ as one vector, and the place of each number.
 
-    changed    which they are
+    changed    names of the numbers
     places     ((kind, body), index into the vector), kinds as in ``recursions.tree``
-    divisors   how many of them something may be divided by
+    divisors   how many numbers may be divisors
     """
 
     def __init__(self, mech: Mechanism, changed: frozenset[Change]):
@@ -209,14 +209,14 @@ class Numbers:
         return np.array(values, dtype)
 
     def zeros(self, vector: np.ndarray) -> np.ndarray:
-        """(m,): of each number that something may be divided by, whether it is zero."""
+        """(m,): which of the numbers that may be divisors are zero."""
         return vector[self._divisors] == 0.0
 
     def massless(self, mech: Mechanism) -> bool:
-        """Whether a body whose inertia is an input has no mass: mechanics has a path of its own for such bodies."""
+        """Whether a body without mass has its inertia as an input: such bodies need code of their own."""
         return any(kind == "inertial" and mech.bodies[i].mass == 0.0 for kind, i in self._order)
 
 
 def differs_in_poses(mech: Mechanism) -> bool:
-    """Whether members of the family have loops at other places, so that decisions about places cannot be shared."""
+    """Whether members of the family have loops at different poses, so that decisions about poses cannot be shared."""
     return any(kind == HELD for kind, _ in mech._changed)

@@ -52,14 +52,14 @@ class ForcesView(View):
     @kept
     def active(self) -> dict[str, tuple[str, ...]]:
         """Force elements that are switched on: kind -> names of joints, actuators, tendons or links."""
-        return self._that_act(True)
+        return self._switched_names(True)
 
     @kept
     def idle(self) -> dict[str, tuple[str, ...]]:
         """Force elements that are switched off: kind -> names."""
-        return self._that_act(False)
+        return self._switched_names(False)
 
-    def _that_act(self, wanted: bool) -> dict[str, tuple[str, ...]]:
+    def _switched_names(self, wanted: bool) -> dict[str, tuple[str, ...]]:
         chosen = (
             (kind, tuple(x for x in names if self.acts(kind, x) is wanted)) for kind, names in self._known.items()
         )
@@ -223,11 +223,11 @@ def locked(elements: tuple[Any, ...], values: Mapping[str, Sequence[float]]) -> 
             kept.append(element)
     tendons = {element.name for element in kept if isinstance(element, Tendon)}
     return tuple(
-        element for element in kept if not isinstance(element, Actuator) or not _lost(element, values, tendons)
+        element for element in kept if not isinstance(element, Actuator) or not _loses_target(element, values, tendons)
     )
 
 
-def _lost(actuator: Actuator, values: Mapping[str, Any], tendons: set[str]) -> bool:
+def _loses_target(actuator: Actuator, values: Mapping[str, Any], tendons: set[str]) -> bool:
     if actuator.transmission == "tendon":
         return actuator.target not in tendons
     return actuator.transmission != "site" and actuator.target in values

@@ -42,16 +42,16 @@ class Guide:
 
 
 class Linkage:
-    """A linkage in the plane z = 0.  Links have their frames along the world's axes as it is drawn, at the pin that
-    hangs them on the tree, or at their first point, and so all joints are zero there.
+    """A linkage in the plane z = 0. All joints are zero as drawn: the frame of a link has the world's axes and lies at
+    the pin that connects the link to the tree, or at its first point.
 
     points    name -> (x, y)
-    links     name -> names of its points; "ground" has those that are fixed
-    slots     point -> (link, direction): that the point slides in
-    slides    link -> (other link, direction): along which it moves in that without turning; or several of these
-    density   kilograms per metre of the thin rods that links are made of: along the convex outline of their points,
-              in whichever order these are given; points on a line make a single one
-    masses    link -> kilograms, in place of what follows from the density
+    links     name -> names of its points; "ground" has the fixed points
+    slots     point -> (link, direction): the slot in which the point slides
+    slides    link -> (other link, direction), or several: the link slides along the direction without turning
+    density   kilograms per metre of the thin rods along the convex outline of a link's points, in any order; points on
+              a line make a single rod
+    masses    link -> kilograms, instead of the mass by density
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Linkage:
             self._check_points(link, links[link], ends, alone=link == GROUND or link in slides)
             self._warn_of_one_place(link, ends)
         bases = [carrier for carrier, _ in slots.values()] + [
-            x for guides in slides.values() for x, _ in _several(guides)
+            x for guides in slides.values() for x, _ in _guide_list(guides)
         ]
         if GROUND not in (*self.links, *bases):
             raise MechanismError('a linkage stands somewhere: give links a "ground" with the points that are fixed')
@@ -137,7 +137,7 @@ class Linkage:
 
     def _slides(self, link: str, slides: Any) -> list[Guide]:
         label, guides = f"the slide of link {link!r} of the linkage", []
-        for number, (other, direction) in enumerate(_several(slides), start=1):
+        for number, (other, direction) in enumerate(_guide_list(slides), start=1):
             self._require_link(label, other)
             if other == link:
                 raise MechanismError(f"{label}: it slides in another link, not in itself")
@@ -157,7 +157,7 @@ class Linkage:
         return Guide(point, self.points[point], (carrier, holders[0]), PinInSlot((float(x), float(y), 0.0), NORMAL))
 
     def add_to(self, builder: Any) -> None:
-        """Declare links, joints and loops: a tree from the ground on, and what closes it."""
+        """Declare links and joints as a tree from the ground on, and loops that close it."""
         origins, depth, waiting = {GROUND: np.zeros(3)}, {GROUND: 0}, list(self.guides)
 
         def order(guide: Guide) -> tuple[bool, bool, int]:
@@ -216,24 +216,25 @@ class Linkage:
         builder.link(link, mass, com, inertia)
 
 
-def _several(slides: Any) -> list[Any]:
+def _guide_list(slides: Any) -> list[Any]:
     """(link, direction), one or several."""
     return [slides] if len(slides) == 2 and isinstance(slides[0], str) else list(slides)
 
 
 def _outline(points: np.ndarray) -> list[np.ndarray]:
-    """Corners of the convex hull of points (n, 3) of the plane, one after the other: what is seen of a plate.  Two, the
-    outermost ones, where all points are on a line."""
+    """Corners of the convex hull of points (n, 3) of the plane, in order. Two, the outermost ones, where all points are
+    on a line.
+    """
     away = points - points[0]
     along = away[np.argmax(np.linalg.norm(away, axis=1))]
     least = NEGLIGIBLE * (along @ along)
     offsets = away @ along
     first, last = points[np.argmin(offsets)], points[np.argmax(offsets)]
 
-    def beside(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+    def corners_between(a: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
         """From a on to b, by the points on the left of the way: the outermost is a corner, and so on on either side."""
         heights = np.cross(b - a, points - a)[:, 2]
         corner = points[np.argmax(heights)]
-        return [*beside(a, corner), *beside(corner, b)] if heights.max() > least else [a]
+        return [*corners_between(a, corner), *corners_between(corner, b)] if heights.max() > least else [a]
 
-    return [*beside(first, last), *beside(last, first)] if along.any() else [first]
+    return [*corners_between(first, last), *corners_between(last, first)] if along.any() else [first]

@@ -18,16 +18,16 @@ _HERE = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 @dataclass(frozen=True)
 class Look:
-    """A shape or mesh that is to be seen on a link.
+    """A visible shape or mesh on a link.
 
     link       a link or frame, "ground" included
     kind       "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane" or "mesh"
-    size       as that of ``lw.contact.Shape``; of a plane half its sides along x and y, zero where it has no end
+    size       as of ``lw.contact.Shape``; of a plane half its sides along x and y, zero for an endless plane
     pose       12 numbers, row by row: rotation and position in the frame of the link
-    colour     red, green, blue, opacity, from 0 to 1; none where the file says nothing
-    collision  whether it is what touches, not what is seen
-    file       of a mesh, as the document has it; ``path`` is where it is
-    folders    where that is looked for
+    colour     red, green, blue, opacity, from 0 to 1; none if the file has none
+    collision  whether it is collision geometry
+    file       of a mesh, as written in the document; ``path`` is its location
+    folders    where the file is searched
     shaping    12 numbers, row by row: the linear map and translation of the vertices of a mesh, such as its scale
     corners    of a mesh without file: its vertices, and the numbers of the corners of its triangles
     """

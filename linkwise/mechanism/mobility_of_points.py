@@ -1,8 +1,8 @@
-"""Mobility of points: the largest acceleration that a unit force at a point of a link gives that point.
+"""Mobility of points: the largest acceleration of a point of a link under a unit force at that point.
 
-Default numbers of contacts depend on it, before anything is compiled.  The inverse operational-space inertia of every
-link is computed in one sweep to the base and one to the tips, in O(N).  Loops and mimic joints are left out: with them
-points are pushed less easily.
+Default numbers of contacts depend on it, before anything is compiled. The inverse operational-space inertia of every
+link is computed in one sweep to the base and one to the tips, in O(N). Loops and mimic joints are left out; they would
+reduce the mobility.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwise.mechanism.parts import Body
+from linkwise.mechanism.resistance import motions_at, spatial_inertia
+from linkwise.mechanism.welding import joint_pose
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
@@ -33,13 +34,14 @@ class PointMobility:
         self._motions: list[np.ndarray] = []  # (6, nv of the joint): [omega; v at the link's origin] per unit velocity
         for body in mech.bodies:
             rotation, start = self.poses[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
-            (turn, shift), axes, motions = _joint_at(body, mech.coordinates.place(body.joint).positions(mech.initial))
-            along = rotation @ body.rotation @ axes
+            q = np.atleast_1d(mech.coordinates.place(body.joint).positions(mech.initial)).tolist()
+            turn, shift = joint_pose(body.kind, q)
+            along = rotation @ body.rotation
             position = start + rotation @ body.position + along @ shift
-            rotation = along @ turn @ axes.T
+            rotation = along @ turn
             self.poses.append((rotation, position))
             self._arms.append(position - start)
-            self._motions.append(np.kron(np.eye(2), rotation @ axes) @ motions)
+            self._motions.append(np.kron(np.eye(2), rotation) @ motions_at(body.kind, q))
 
     @cached_property
     def _mobilities(self) -> list[np.ndarray]:
@@ -49,7 +51,10 @@ class PointMobility:
         D = S* P S + R and Omega = (1 - S D^-1 S* P) X Omega_parent X* (1 - ...)* + S D^-1 S*.
         """
         bodies = self._mech.bodies
-        articulated = [_inertia(body, pose[0]) for body, pose in zip(bodies, self.poses, strict=True)]
+        articulated = [
+            spatial_inertia(body.mass, rotation @ body.com, rotation @ body.inertia @ rotation.T)
+            for body, (rotation, _) in zip(bodies, self.poses, strict=True)
+        ]
         inverses: list[np.ndarray] = [np.empty(0)] * len(bodies)
         for i in reversed(range(len(bodies))):
             inertia, motion = articulated[i], self._motions[i]
@@ -69,7 +74,7 @@ class PointMobility:
             mobilities.append(mobility)
         return mobilities
 
-    def of(self, body: int, points: np.ndarray) -> float:
+    def mobility(self, body: int, points: np.ndarray) -> float:
         """Largest acceleration of any of the points (n, 3), given in the link's frame, under a unit force at that
         point; zero for the ground.
         """
@@ -88,29 +93,10 @@ def _shift(arm: np.ndarray) -> np.ndarray:
     return shift
 
 
-def _inertia(body: Body, rotation: np.ndarray) -> np.ndarray:
-    """(6, 6): spatial inertia of a link at its origin, along world axes."""
-    to_com = _shift(rotation @ body.com)
-    at_com = np.zeros((6, 6))
-    at_com[:3, :3] = rotation @ body.inertia @ rotation.T
-    at_com[3:, 3:] = body.mass * np.eye(3)
-    return to_com.T @ at_com @ to_com
-
-
 def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """The pseudo-inverse of a symmetric matrix, scaled to a diagonal of ones: where nothing resists, nothing moves."""
+    """The pseudo-inverse of a symmetric matrix, scaled to a diagonal of ones: directions without inertia are left
+    out.
+    """
     scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
     scale = np.where(scale > 0.0, scale, 1.0)
     return np.linalg.pinv(matrix / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
-
-
-def _joint_at(body: Body, q: np.ndarray) -> tuple[Placement, np.ndarray, np.ndarray]:
-    """Rotation and position of the child side of a joint in its own axes, and (6, nv): the link's motion per unit of
-    joint velocity, in these axes at the link's origin.
-    """
-    kind = body.kind
-    coordinates = np.atleast_1d(q).tolist()
-    transform, axes = kind.transform(coordinates), np.array(kind.alignment, dtype=float)
-    pose = np.array(transform.rotation(), dtype=float), np.array(transform.position(), dtype=float)
-    motions = np.array([[*m.angular, *m.linear] for m in kind.motion(coordinates)], dtype=float).reshape(-1, 6).T
-    return pose, axes, motions

@@ -94,7 +94,7 @@ class Mechanism(Constant):
         return frame if frame.link == link else replace(frame, link=link)
 
     def _check_references(self) -> None:
-        """Every index and name that one part uses for another leads somewhere sensible."""
+        """Check that every index and name used by one part refers to another."""
         if len(self._body_of_joint) != len(self.bodies):
             raise MechanismError("two moving joints have the same name")
         for index, body in enumerate(self.bodies):
@@ -179,7 +179,7 @@ class Mechanism(Constant):
 
     @property
     def coordinates(self) -> CoordinatesView:
-        """Names and places of coordinates by joint, and what kind of coordinates they are."""
+        """Names, indices and measures of coordinates by joint."""
         return CoordinatesView(self)
 
     @property
@@ -220,7 +220,7 @@ class Mechanism(Constant):
 
     @cached_property
     def _slices(self) -> tuple[tuple[slice, slice], ...]:
-        """Slices of each body's joint in q and in v; a mimic joint has those of its leader."""
+        """Slices of each body's joint in q and in v; mimic joints have those of their leaders."""
         slices, q, v = [], 0, 0
         for body in self.bodies:
             slices.append((slice(q, q + body.nq), slice(v, v + body.nv)))
@@ -247,11 +247,11 @@ class Mechanism(Constant):
         return f"that is a link, {mover}; give the name of a joint"
 
     def q_index(self, joint: str) -> slice:
-        """Slice of the named joint in q; for a mimic joint that of its leader."""
+        """Slice of the named joint in q; mimic joints have that of their leader."""
         return self._slices[self.body_index(joint)][0]
 
     def v_index(self, joint: str) -> slice:
-        """Slice of the named joint in v; for a mimic joint that of its leader."""
+        """Slice of the named joint in v; mimic joints have that of their leader."""
         return self._slices[self.body_index(joint)][1]
 
     def frame(self, name: str) -> Frame:
@@ -320,18 +320,17 @@ class Mechanism(Constant):
 
     def with_locked(self, joints: Mapping[str, Any] | Iterable[str] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with joints frozen: ``with_locked(elbow=0.3)`` or ``with_locked({"elbow": 0.3})``; or
-        ``with_locked(["elbow"])``, where they are initially (``mech.initial``).
+        ``with_locked(["elbow"])``, at the initial coordinates (``mech.initial``).
 
-        Each value is the joint's coordinates.  The links they move are welded to their parents and stay as named
-        frames; joints that mimic a locked one are locked with it.
+        The links are welded to their parents and stay as named frames; joints that mimic a locked joint are locked too.
         """
-        return _edit().lock(self, _edit().by_joint("coordinates", _edit().initially(self, joints), named))
+        return _edit().lock(self, joints, named)
 
     def with_limits(self, limits: Mapping[str, Any] = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with new limits, ``{joint name: Limits(...)}`` or joint=Limits(...). They replace all limits of the
         joint, including the total effort limit of its actuators.
         """
-        return _edit().set_of_joints(self, "limits", _edit().by_joint("limits", limits, named))
+        return _edit().set_joint_numbers(self, "limits", limits, named)
 
     def with_frame(self, name: str, link: str, pose: Any = None) -> Mechanism:
         """A copy with a further frame, fixed to a link or frame at ``pose``. Arguments named ``link`` accept
@@ -350,12 +349,13 @@ class Mechanism(Constant):
     def with_mechanism(self, other: Mechanism, frame: str, pose: Any = None, prefix: str = "") -> Mechanism:
         """A copy with another mechanism on a link or frame: a hand on an arm, a second robot on the "ground".
 
-        other    with all that it has but gravity: loops, actuators, shapes, postures, ...; what is fixed to its ground
-                 is welded to ``frame``, with its mass (planes are left out where that moves).  Its coordinates are last
-        pose     of its ground in the frame; that place is the frame "PREFIXmount"
-        prefix   of all its names, none of which may be there already
+        other    keeps everything except its gravity: loops, actuators, shapes, postures, ...; parts that are fixed to
+                 its ground are welded to ``frame``, with their mass (planes are left out on a moving frame).  Its
+                 coordinates follow those of this mechanism
+        pose     of its ground in the frame; that place becomes the frame "PREFIXmount"
+        prefix   of all its names, which must differ from the names of this mechanism
         """
-        from linkwise.mechanism.attachment import attached
+        from linkwise.mechanism.edit import attached
 
         return attached(self, other, frame, pose, prefix)
 
@@ -365,8 +365,8 @@ class Mechanism(Constant):
 
     def with_acting(self, *only: Any, **kinds: Any) -> Mechanism:
         """A copy in which other elements act: ``with_acting(False)`` nothing, ``with_acting(True)`` everything,
-        ``with_acting("damping", "actuators")`` these kinds alone; ``with_acting(limits=False)`` switches one kind,
-        ``with_acting(actuators=("hip", "knee"))`` lets these alone of a kind act.
+        ``with_acting("damping", "actuators")`` only these kinds; ``with_acting(limits=False)`` switches one kind,
+        ``with_acting(actuators=("hip", "knee"))`` only these actuators, the other kinds as before.
 
         Kinds are springs, damping, friction, limits, actuators, tendons, gravity_compensation, fluid and contact.
         """
@@ -375,15 +375,15 @@ class Mechanism(Constant):
     def with_elements(self, *elements: Any) -> Mechanism:
         """A copy with further actuators, tendons and the like (``lw.forces.Actuator``, ``lw.forces.Tendon``, ...).
 
-        Where ``metadata.actuated_joints`` is known, the joints that new actuators drive are among them.
+        Joints of new actuators join ``metadata.actuated_joints`` if these are known.
         """
         return with_records(self, (*self.elements, *elements))
 
     def with_shape(self, name: str, link: str, kind: str, size: Any = (), pose: Any = None, **more: Any) -> Mechanism:
         """A copy with a further shape (``lw.contact.Shape``) fixed to a link.
 
-        It touches planes of the ground that all other shapes on moving links touch, as with a floor from
-        ``with_ground``; anything else ``with_ground`` or ``with_contact`` has to say.
+        It touches the ground planes that all other shapes on moving links touch, such as a floor from ``with_ground``;
+        other contacts are added by ``with_ground`` and ``with_contact``.
         """
         return with_shape(self, Shape(name, link, kind, size, pose, **more))
 
@@ -400,11 +400,11 @@ class Mechanism(Constant):
     ) -> Mechanism:
         """A copy with a ground plane ``height`` above the origin along ``normal``.
 
-        friction   coefficient of all these contacts; None for that of the other shape, but at least 1
-        shapes     names of those that touch it; None for all that are fixed to moving links
-        step       the step that motions will take, where that is so long that contacts must be softer; None: that of
-                   the file, if it has one
-        numbers    others of ``lw.contact.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
+        friction   coefficient of all these contacts; None: the coefficient of the other shape, but at least 1
+        shapes     names of the shapes that touch it; None: all that are fixed to moving links
+        step       step of the motions to compute; long steps need softer contacts.  None: the step of the file, if it
+                   has one
+        numbers    other numbers of ``lw.contact.ContactLaw`` for all these contacts, such as ``stiffness=1e5``
         """
         numbers |= {} if friction is None else {"friction": friction}
         return with_ground(self, ground_plane(name, height, normal), shapes, step, numbers)
@@ -413,19 +413,20 @@ class Mechanism(Constant):
         """A copy in which these pairs of shapes push each other apart, ``with_contact(("foot", "floor"),
         friction=0.5)``; without pairs the numbers of all contacts change.
 
-        step      choose numbers that are not given anew, for steps of this length, as ``lw.rollout`` does by itself:
-                  softer where steps are so long that what stands would rattle
+        step      step of the motions to compute: numbers left out are chosen for it, as ``lw.rollout`` does by itself;
+                  long steps need softer contacts, or a standing robot rattles
         numbers   of ``lw.contact.ContactLaw``
         """
         return with_contact(self, pairs, step, numbers)
 
     def save(self, path: Any, strict: bool = False, meshes: bool = False) -> None:
-        """Write it to a file, ``"robot.urdf"`` or ``"robot.xml"`` (MJCF); ``lw.load`` of it has the same dynamics.
-        Or as ``show`` does to ``"robot.html"``, for people to look at.
+        """Write the mechanism to a file, ``"robot.urdf"`` or ``"robot.xml"`` (MJCF); ``lw.load`` of the file has the
+        same dynamics. ``"robot.html"`` is the page of ``show``.
 
-        What the format cannot say is told in one ``lw.files.OmissionWarning``, with ``strict`` as an error; joints and
-        loops that cannot be composed of what it has are an error.  Loops that URDF has no words for go to a companion
-        file, ``"robot.loops.toml"``, which ``lw.load`` reads along; drives, which follow functions of time, to none.
+        One ``lw.files.OmissionWarning`` lists the parts that the format cannot express; with ``strict`` it is an error.
+        Joints and loops that cannot be composed of joints of the format are an error. Loops that URDF cannot express go
+        to a companion file, ``"robot.loops.toml"``, which ``lw.load`` reads too; drives, which follow functions of
+        time, go to no file.
         """
         from linkwise import writers  # when asked to
 
@@ -447,7 +448,7 @@ class Mechanism(Constant):
     if not TYPE_CHECKING:  # for which all names would be there
 
         def __getattr__(self, name: str) -> Any:
-            """Attributes that have moved; names what is called otherwise here."""
+            """Moved attributes, with a warning; for other unknown names, the name in this library if it is known."""
             if name in FORMER:
                 return former_attribute(self, name)
             meant = OF_OTHER_LIBRARIES.get(name)
@@ -461,7 +462,7 @@ class Mechanism(Constant):
 
 
 def _edit() -> Any:
-    """The module that makes variants. It imports this one, so it is imported when needed."""
+    """The module of variants, which imports this one and is imported when needed."""
     from linkwise.mechanism import edit
 
     return edit

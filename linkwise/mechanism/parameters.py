@@ -45,27 +45,27 @@ class ParametersView(View):
     @kept
     def armature(self) -> NDArray[np.float64]:
         """(nv,) reflected rotor inertias."""
-        return _by_coordinate(self._mech, "armature")
+        return _coordinate_values(self._mech, "armature")
 
     @kept
     def damping(self) -> NDArray[np.float64]:
         """(nv,) viscous damping of the joints."""
-        return _by_coordinate(self._mech, "damping")
+        return _coordinate_values(self._mech, "damping")
 
     @kept
     def friction(self) -> NDArray[np.float64]:
-        """(nv,) dry friction of the joints, as the file gives it (``frictionloss`` of MJCF)."""
-        return _by_coordinate(self._mech, "friction")
+        """(nv,) dry friction of the joints (``frictionloss`` of MJCF)."""
+        return _coordinate_values(self._mech, "friction")
 
     @kept
     def stiffness(self) -> NDArray[np.float64]:
-        """(nv,) stiffness of springs in the joints, as the file gives it."""
-        return _by_coordinate(self._mech, "stiffness")
+        """(nv,) stiffness of springs in the joints."""
+        return _coordinate_values(self._mech, "stiffness")
 
     @kept
     def spring_rest(self) -> NDArray[np.float64]:
         """(nq,): rest positions of joint springs (``springref`` of MJCF), by default neutral."""
-        return _by_coordinate(self._mech, "rest")
+        return _coordinate_values(self._mech, "rest")
 
     @property
     def singular_joints(self) -> tuple[str, ...]:
@@ -88,9 +88,9 @@ class ParametersView(View):
     def with_inertial(self, parameters: Any, strict: bool = True) -> Mechanism:
         """A copy with these numbers, (10 n_links,) in the order of ``lw.estimation.inertial_parameters``.
 
-        With ``strict``, numbers that no rigid body has are an error; without it they are kept and reported as warnings.
-        Numbers identified from torques often are such, as torques see some combinations only:
-        ``lw.estimation.physical_parameters`` gives the nearest that are not.
+        With ``strict``, numbers that no rigid body has are an error; without it they are kept, with a warning. Such
+        numbers often result from identification by torques, which depend on some combinations only:
+        ``lw.estimation.physical_parameters`` computes the nearest numbers of rigid bodies.
         """
         from linkwise.mechanism.inertial_parameters import with_inertial_parameters
 
@@ -99,28 +99,33 @@ class ParametersView(View):
     def with_armature(self, armature: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
         """A copy with these reflected rotor inertias: ``{joint name: a number, or one per velocity coordinate}``, or
         joints as keywords; or a number for all joints but floating ones."""
-        return _with_joint_numbers(self._mech, "armature", armature, named)
+        from linkwise.mechanism.edit import set_joint_numbers
+
+        return set_joint_numbers(self._mech, "armature", armature, named)
 
     def with_damping(self, damping: Mapping[str, Any] | float = NO_JOINTS, /, **named: Any) -> Mechanism:
-        """A copy with this viscous damping in the joints, given as for ``with_armature``.
+        """A copy with this viscous damping in the joints, in the forms of ``with_armature``.
 
-        Like the damping of a file it acts in ``lw.simulate``, ``lw.rollout`` and whatever else takes all forces; the
+        Like the damping of a file it acts in ``lw.simulate``, ``lw.rollout`` and other functions under all forces; the
         functions of plain dynamics leave it out.
         """
-        return _with_joint_numbers(self._mech, "damping", damping, named)
+        from linkwise.mechanism.edit import set_joint_numbers
+
+        return set_joint_numbers(self._mech, "damping", damping, named)
 
     def with_springs(self, stiffness: Mapping[str, Any], /, rest: Mapping[str, Any] = NO_JOINTS) -> Mechanism:
-        """A copy with springs of this stiffness in the joints, given as for ``with_armature``.
+        """A copy with springs of this stiffness in the joints, in the forms of ``with_armature``.
 
-        rest   coordinates at which they are at rest; joints it leaves out keep theirs, at first zero
+        rest   coordinates of the springs at rest; joints that are left out keep theirs, which are zero without a spring
         """
-        from linkwise.mechanism.edit import set_springs
+        from linkwise.mechanism.edit import set_joint_numbers
 
-        return set_springs(self._mech, stiffness, rest)
+        return set_joint_numbers(self._mech, "stiffness", stiffness, rest=rest)
 
     def with_shared_code(self) -> Mechanism:
-        """A copy whose variants (``with_payload``, ``with_gravity``, ...) all run the same code, the first too: results
-        of one are the same to the last bit, whichever others were computed before it."""
+        """A copy that shares its code with all its variants (``with_payload``, ``with_gravity``, ...): the results of
+        one do not depend on the others computed before, to the last bit.
+        """
         return family.alike(self._mech)
 
 
@@ -135,30 +140,24 @@ class LimitsView(View):
     @kept
     def lower(self) -> NDArray[np.float64]:
         """(nq,): lower limits of q, -inf if unlimited."""
-        return _by_coordinate(self._mech, "limits.lower")
+        return _coordinate_values(self._mech, "limits.lower")
 
     @kept
     def upper(self) -> NDArray[np.float64]:
         """(nq,): upper limits of q, inf if unlimited."""
-        return _by_coordinate(self._mech, "limits.upper")
+        return _coordinate_values(self._mech, "limits.upper")
 
     @kept
     def velocity(self) -> NDArray[np.float64]:
         """(nv,): largest ``|v|``, inf if unlimited."""
-        return _by_coordinate(self._mech, "limits.velocity")
+        return _coordinate_values(self._mech, "limits.velocity")
 
     @kept
     def effort(self) -> NDArray[np.float64]:
         """(nv,): largest joint forces and torques, inf if unlimited."""
-        return _by_coordinate(self._mech, "limits.effort")
+        return _coordinate_values(self._mech, "limits.effort")
 
 
-def _by_coordinate(mech: Mechanism, quantity: str) -> NDArray[np.float64]:
+def _coordinate_values(mech: Mechanism, quantity: str) -> NDArray[np.float64]:
     values = map(attrgetter(quantity), (body for body in mech.bodies if not body.mimic))
     return read_only(np.array([x for of_joint in values for x in of_joint], dtype=float))
-
-
-def _with_joint_numbers(mech: Mechanism, quantity: str, values: Any, named: Mapping[str, Any]) -> Mechanism:
-    from linkwise.mechanism.edit import by_joint, set_of_joints
-
-    return set_of_joints(mech, quantity, by_joint(quantity, values, named, mech))

@@ -24,13 +24,11 @@ from linkwise.mechanics.spatial import Matrix3, Vector3
 from linkwise.mechanism import checks, resistance
 from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.drives import Drive, Instant
-from linkwise.mechanism.poses import checked_pose
+from linkwise.mechanism.poses import Pose, checked_pose
 from linkwise.mechanism.relations import Formula
 
 if TYPE_CHECKING:
     from linkwise.mechanism.model import Mechanism
-
-Pose = tuple[NDArray[np.float64], NDArray[np.float64]]  # rotation (3, 3), position (3,)
 
 HELD = "held:"  # how names of loops begin that hold frames where they are
 
@@ -72,8 +70,7 @@ class Limits:
     lower, upper   bounds of q
     velocity       bound of ``|v|``
     effort         bound of the joint force or torque
-    stiffness, damping   how the bounds of q push back (``Stop`` of ``lw.forces.Passive``); None for what suits the
-    inertia
+    stiffness, damping   of the bounds of q (``Stop`` of ``lw.forces.Passive``); None: chosen for the inertia
     """
 
     lower: Any = -math.inf
@@ -99,8 +96,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """A joint that follows another: ``q = ratio * q_of(joint) + offset``.  As of gears, but without a place where teeth
-    mesh: their forces are not among the loads of bearings."""
+    """A joint that follows another: ``q = ratio * q_of(joint) + offset``, like gears, but without a place where teeth
+    mesh: the forces of teeth are not among the loads of bearings.
+    """
 
     joint: str
     ratio: float = 1.0
@@ -203,6 +201,11 @@ class Body(Constant):
         checks.require_finite_moments(label, self.mass, self.com, self.inertia)
 
     @property
+    def pose(self) -> Pose:
+        """Rotation and position of the joint's fixed side in the link frame of the parent."""
+        return self.rotation, self.position
+
+    @property
     def nq(self) -> int:
         """Number of own position coordinates: 0 for a joint that mimics another."""
         return 0 if self.mimic else self.kind.nq
@@ -222,9 +225,9 @@ class Body(Constant):
 class Frame(Constant):
     """A named frame fixed to a body: every link, moving or welded, and the ground.
 
-    body                 index of the body that carries it, -1 for the ground
+    body                 index of its body, -1 for the ground
     rotation, position   its pose in that body's link frame
-    link                 the moving link that carries it, or "ground": its mechanism says which
+    link                 name of the moving link of the body, or "ground"; set by the mechanism
     """
 
     name: str
@@ -237,6 +240,11 @@ class Frame(Constant):
         label = f"frame {self.name!r}"
         object.__setattr__(self, "rotation", checks.checked_rotation(f"the rotation of {label}", self.rotation))
         object.__setattr__(self, "position", checks.checked_array(f"the position of {label}", self.position, (3,)))
+
+    @property
+    def pose(self) -> Pose:
+        """Rotation and position in the body's link frame."""
+        return self.rotation, self.position
 
     def __repr__(self) -> str:
         turned = "" if (self.rotation == np.eye(3)).all() else f", rotation={self.rotation.tolist()}"
@@ -311,7 +319,7 @@ class Loop(Constant):
         return tuple(sorted(set.symmetric_difference(*paths)))
 
     def check(self, mech: Mechanism) -> None:
-        """Refuse what does not fit the mechanism."""
+        """Raise if links of the loop are unknown or belong to one rigid body."""
         for link in (self.link_a, self.link_b):
             if link not in mech.frames:
                 raise MechanismError(
@@ -331,16 +339,16 @@ class Coupling(Constant):
 
     ratios   {joint name: ratio}, kept as ((joint, ratio), ...); each joint has one coordinate whose rate is its
              velocity, own coordinates of mimic joints count.  A ratio may be a function of {joint name: coordinate}
-             of these joints, written with ``linkwise.mechanics.scalar``: then velocities alone are constrained, the sum
-             of ratio times velocity being zero, or the velocity of the drive
+             of these joints, written with ``linkwise.mechanics.scalar``: then only velocities are constrained: the sum
+             of ratio times velocity is zero, or the velocity of the drive
 
-    drive    what it follows in time: the sum equals ``offset`` plus its position, or has its velocity
-    keeps_position   whether it is on positions; not where a drive gives a velocity alone
-    relation   in place of the sum, a function of {joint name: coordinate} written in the same way, or text: cams,
+    drive    a function of time: the sum equals ``offset`` plus its position, or the rate of the sum its velocity
+    keeps_position   whether positions are constrained; not if a drive has only a velocity
+    relation   instead of the sum, a function of {joint name: coordinate} written in the same way, or text: cams,
                gears that are not round, curves.  ``ratios`` are then names of joints; kept as its partial derivatives
 
-    It is one constraint, among those of loops: ``mech.loops`` has both.  Where one joint follows one other, ``Mimic``
-    says so without a constraint.
+    It is one constraint, among the loops in ``mech.loops``. ``Mimic`` lets one joint follow one other without a
+    constraint.
     """
 
     name: str
@@ -358,7 +366,10 @@ class Coupling(Constant):
             object.__setattr__(self, "ratios", self._derivatives(label, self.relation))
         try:
             items = tuple(self.ratios.items() if isinstance(self.ratios, Mapping) else self.ratios)
-            ratios = tuple((joint, _ratio(label, ratio)) for joint, ratio in items)
+            ratios = tuple(
+                (joint, ratio if callable(ratio) else checks.checked_number(f"a ratio of {label}", ratio))
+                for joint, ratio in items
+            )
         except (TypeError, ValueError) as error:
             if isinstance(error, MechanismError):
                 raise
@@ -427,7 +438,7 @@ class Coupling(Constant):
         return tuple(sorted(mech.body_index(joint) for joint, ratio in self.ratios if ratio))
 
     def check(self, mech: Mechanism) -> None:
-        """Refuse what does not fit the mechanism."""
+        """Raise if joints of the coupling are unknown, have several coordinates, or cancel."""
         row = np.zeros(mech.nq)
         for joint, ratio in self.ratios:
             try:
@@ -485,10 +496,6 @@ def evaluated(relation: Callable[[dict[str, Any]], Any], named: Mapping[str, Any
         ) from error
 
 
-def _ratio(label: str, ratio: Any) -> Any:
-    return ratio if callable(ratio) else checks.checked_number(f"a ratio of {label}", ratio)
-
-
 Constraint = Loop | Coupling
 
 
@@ -504,7 +511,7 @@ def checked_drive(label: str, drive: Any) -> Drive | Instant | None:
 
 
 def counted_parts(mech: Mechanism) -> str:
-    """Numbers of bodies, joints, loops and so on, as words."""
+    """Numbers of bodies, joints, constraints and contact pairs in words."""
     counts = [f"{mech.n_links} moving link" + "s" * (mech.n_links != 1), f"nq={mech.nq}", f"nv={mech.nv}"]
     tied = [_called(loop) for loop in mech.loops]
     for count, noun in (

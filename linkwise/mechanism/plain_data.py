@@ -1,6 +1,6 @@
-"""Mechanisms as dictionaries, lists, strings and numbers, for files: nothing but data, and nothing is lost.
+"""Mechanisms as dictionaries, lists, strings and numbers, for files, without loss.
 
-JSON has no infinite numbers: where there is no limit, the data have the strings "inf" and "-inf".
+JSON has no infinite numbers: missing limits are the strings "inf" and "-inf".
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def holds_functions(loop: Constraint) -> bool:
 
 
 def without_functions(mech: Mechanism) -> tuple[Mechanism, list[str]]:
-    """The mechanism as data can hold it, and the names of what is left out for the functions that it follows."""
+    """The mechanism without constraints that contain functions, and their names."""
     functions = [loop.name for loop in mech.loops if holds_functions(loop)]
     if not functions:
         return mech, functions

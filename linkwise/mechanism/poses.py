@@ -11,9 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from linkwise.mechanics.spatial.quaternion import rotation_matrix
+from linkwise.mechanics.spatial import Matrix3
+from linkwise.mechanics.spatial.quaternion import from_matrix, rotation_matrix
 from linkwise.mechanism.checks import IDENTITY, MechanismError, checked_array, checked_number, checked_rotation, snapped
+
+Pose = tuple[NDArray[np.float64], NDArray[np.float64]]  # rotation (3, 3), position (3,)
 
 UNIT_TOLERANCE = 1e-6  # of a quaternion's length: one further from 1 is no rotation that was rounded
 FORMS = "None, (x, y, z), (rotation, position), a 4x4 matrix or what lw.pose(...) gives"
@@ -77,6 +81,12 @@ def rotation_from_quaternion(quaternion: Any, label: str = "quaternion") -> np.n
     return snapped(np.array(rotation_matrix(numbers.tolist()), dtype=float))
 
 
+def quaternion_from_rotation(rotation: np.ndarray) -> np.ndarray:
+    """(4,): the unit quaternion [w, x, y, z] of a rotation matrix, w not negative."""
+    q = np.array(from_matrix(Matrix3.from_rows(np.asarray(rotation).tolist())), dtype=float)
+    return q if q[0] >= 0.0 else -q
+
+
 def _rotation_from_axis_angle(axis_angle: Any) -> np.ndarray:
     try:
         axis, angle = axis_angle
@@ -90,7 +100,7 @@ def _rotation_from_axis_angle(axis_angle: Any) -> np.ndarray:
     return rotation_from_quaternion([math.cos(half), *(math.sin(half) / length * axis)])
 
 
-def checked_pose(label: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
+def checked_pose(label: str, value: Any) -> Pose:
     """A pose in any of its forms, as ``(rotation, position)``.
 
     None, a position, ``(rotation or None, position or None)``, or 4x4; a rotation is a 3x3 matrix or a SciPy object.

@@ -1,9 +1,9 @@
-"""Quaternions that callers give: of unit length, or not meant as rotations.
+"""Quaternions from callers: of unit length, or an error.
 
-One rule for all states, postures and targets: what is off by rounding, up to ``NOT_UNIT``, is divided by its length;
-what is further off, and zeros, are refused by name (of guesses, zeros alone).  Functions of arrays such as
-``forward_dynamics`` do not look: they compute with the rotation that a quaternion of any length but zero stands for.
-``check_state`` reports lengths and orders of other libraries.
+One rule for all states, postures and targets: a quaternion with rounding errors, up to ``NOT_UNIT``, is normalised; any
+other length, and zero, is an error with the joint's name (of guesses, only zero). Functions of arrays such as
+``forward_dynamics`` do not check: a quaternion of any length except zero represents a rotation there. ``check_state``
+reports lengths and component orders of other libraries.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def has_quaternions(mech: Mechanism) -> bool:
 
 
 def unit_coordinates(kind: Joint, label: str, values: Any, furthest: float = NOT_UNIT) -> np.ndarray:
-    """(..., n): coordinates of one joint with quaternions of unit length; ``what`` names the quaternion."""
+    """(..., n): coordinates of one joint with quaternions of unit length; ``label`` names the quaternion in
+    messages.
+    """
     numbers = np.asarray(values)
     for columns in _quaternions(kind):
         lengths = np.linalg.norm(numbers[..., columns], axis=-1)
@@ -73,6 +75,6 @@ def _refuse(label: str, length: float) -> None:
 
 @lru_cache(maxsize=256)
 def _quaternions(kind: Joint) -> Sequence[list[int]]:
-    """The places of each quaternion among a joint's coordinates."""
+    """Indices of each quaternion among a joint's coordinates."""
     indices = [index for index, measure in enumerate(kind.measures("q")) if measure.of == QUATERNION]
     return [indices[i : i + 4] for i in range(0, len(indices), 4)]

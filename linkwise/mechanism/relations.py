@@ -1,8 +1,8 @@
 """Relations of coordinates as text, for files: ``q["lift"] - 0.01*(1.0 - cos(q["cam"]))``.
 
-A relation is a function of {joint name: coordinate}.  Run on coordinates that write down what is done with them, it
-becomes lines of text, each of which names a part that is used several times, the last one the value; read again, these
-lines are a function that does the same.
+A relation is a function of {joint name: coordinate}. Called with coordinates that record their operations, it yields
+lines of text: each line but the last names a part that is used several times, the last line is the value. The reader
+makes an equal function of these lines.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Formula:
 
 
 def _check(node: ast.expr, line: str) -> None:
-    """Refuse what is no arithmetic, wherever it is."""
+    """Raise for anything but arithmetic in an expression."""
     for part in ast.walk(node):
         good = isinstance(
             part,
@@ -125,7 +125,7 @@ def _coordinate(name: Any, coordinates: Mapping[str, Any]) -> Any:
 
 
 def formula_of(relation: Callable[[dict[str, Any]], Any], joints: Sequence[str]) -> Formula:
-    """What a relation of these joints does, as text."""
+    """The formula of a relation of these joints."""
     if isinstance(relation, Formula):
         return relation
     value = relation({joint: _Written(f"{COORDINATES}[{joint!r}]") for joint in joints})
@@ -135,72 +135,47 @@ def formula_of(relation: Callable[[dict[str, Any]], Any], joints: Sequence[str])
 
 
 class _Written:
-    """A number that remembers how it was made: text with places for the numbers that it is made of."""
+    """A number that records its operations as text, with places for its operands."""
 
     __array_ufunc__ = None  # NumPy is not to take it apart
 
     def __init__(self, pattern: str, parts: tuple[Any, ...] = (), binds: int = ATOM, needs: tuple[int, ...] = ()):
         self.pattern, self.parts, self.binds, self.needs = pattern, parts, binds, needs
 
-    def __add__(self, other: Any) -> Any:
-        return _Written("{} + {}", (self, other), SUM, (SUM, PRODUCT))
-
-    def __radd__(self, other: Any) -> Any:
-        return _Written("{} + {}", (other, self), SUM, (SUM, PRODUCT))
-
-    def __sub__(self, other: Any) -> Any:
-        return _Written("{} - {}", (self, other), SUM, (SUM, PRODUCT))
-
-    def __rsub__(self, other: Any) -> Any:
-        return _Written("{} - {}", (other, self), SUM, (SUM, PRODUCT))
-
-    def __mul__(self, other: Any) -> Any:
-        return _Written("{}*{}", (self, other), PRODUCT, (PRODUCT, SIGN))
-
-    def __rmul__(self, other: Any) -> Any:
-        return _Written("{}*{}", (other, self), PRODUCT, (PRODUCT, SIGN))
-
-    def __truediv__(self, other: Any) -> Any:
-        return _Written("{}/{}", (self, other), PRODUCT, (PRODUCT, SIGN))
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _Written("{}/{}", (other, self), PRODUCT, (PRODUCT, SIGN))
-
-    def __neg__(self) -> Any:
-        return _Written("-{}", (self,), SIGN, (SIGN,))
-
     def __pos__(self) -> Any:
         return self
-
-    def __pow__(self, exponent: int) -> Any:
-        return _Written("{}**{}", (self, exponent), POWER, (ATOM, ATOM))
-
-    def __lt__(self, other: Any) -> Any:
-        return _Written("{} < {}", (self, other), SUM, (SUM, SUM))
-
-    def __gt__(self, other: Any) -> Any:
-        return _Written("{} > {}", (self, other), SUM, (SUM, SUM))
 
     def __bool__(self) -> bool:
         raise TypeError("a coordinate is no condition while code is made: choose with linkwise.extend.scalar.select")
 
-    def sin(self) -> Any:
-        return _Written("sin({})", (self,), needs=(SUM,))
 
-    def cos(self) -> Any:
-        return _Written("cos({})", (self,), needs=(SUM,))
+def _operation(pattern: str, binds: int, needs: tuple[int, ...], reflected: bool = False) -> Callable[..., _Written]:
+    """A method of ``_Written`` that writes an operation of its operands."""
 
-    def sqrt(self) -> Any:
-        return _Written("sqrt({})", (self,), needs=(SUM,))
+    def write(self: _Written, *others: Any) -> _Written:
+        operands = (*others, self) if reflected else (self, *others)
+        return _Written(pattern, operands, binds, needs)
 
-    def atan2(self, x: Any) -> Any:
-        return _Written("atan2({}, {})", (self, x), needs=(SUM, SUM))
+    return write
 
-    def ratan2(self, y: Any) -> Any:
-        return _Written("atan2({}, {})", (y, self), needs=(SUM, SUM))
 
-    def select(self, then: Any, otherwise: Any) -> Any:
-        return _Written("select({}, {}, {})", (self, then, otherwise), needs=(SUM, SUM, SUM))
+for _names, _pattern, _binds, _needs in (
+    ("__add__ __radd__", "{} + {}", SUM, (SUM, PRODUCT)),
+    ("__sub__ __rsub__", "{} - {}", SUM, (SUM, PRODUCT)),
+    ("__mul__ __rmul__", "{}*{}", PRODUCT, (PRODUCT, SIGN)),
+    ("__truediv__ __rtruediv__", "{}/{}", PRODUCT, (PRODUCT, SIGN)),
+    ("__neg__", "-{}", SIGN, (SIGN,)),
+    ("__pow__", "{}**{}", POWER, (ATOM, ATOM)),
+    ("__lt__", "{} < {}", SUM, (SUM, SUM)),
+    ("__gt__", "{} > {}", SUM, (SUM, SUM)),
+    ("sin", "sin({})", ATOM, (SUM,)),
+    ("cos", "cos({})", ATOM, (SUM,)),
+    ("sqrt", "sqrt({})", ATOM, (SUM,)),
+    ("atan2 ratan2", "atan2({}, {})", ATOM, (SUM, SUM)),
+    ("select", "select({}, {}, {})", ATOM, (SUM, SUM, SUM)),
+):
+    for _k, _name in enumerate(_names.split()):
+        setattr(_Written, _name, _operation(_pattern, _binds, _needs, reflected=_k == 1))
 
 
 def _uses(value: Any, counts: dict[int, int]) -> dict[int, int]:

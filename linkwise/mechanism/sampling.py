@@ -9,14 +9,20 @@ from linkwise.mechanism.checks import MechanismError
 from linkwise.mechanism.model import Mechanism
 
 
-def within_range_of(
+def redraw_within_limits(
     mech: Mechanism, rng: np.random.Generator, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(q, v) within all position and velocity limits, including those of mimic joints: redrawn uniformly in finite
     ranges, and mirrored at one-sided limits.
     """
     lower, upper, fastest = common_limits(mech)
-    _refuse_strange_limits(mech, lower, upper)
+    mimicked = {body.mimic.joint for body in mech.bodies if body.mimic}
+    for name, a, b, unit in zip(mech.coordinates.names("q"), lower, upper, mech.coordinates.measures("q"), strict=True):
+        if a > b:
+            whose = f"{name!r} and of what mimics it" if name in mimicked else repr(name)
+            raise MechanismError(f"no state is within the limits of {whose}: {a:g} exceeds {b:g}; see mech.with_limits")
+        if unit == QUATERNION and (np.isfinite(a) or np.isfinite(b)):
+            raise MechanismError(f"{name!r} has limits, but is a number of a quaternion: see mech.with_limits")
     bounded = np.isfinite(lower) & np.isfinite(upper)
     q = np.where(q < lower, 2.0 * np.where(np.isfinite(lower), lower, 0.0) - q, q)
     q = np.where(q > upper, 2.0 * np.where(np.isfinite(upper), upper, 0.0) - q, q)
@@ -45,13 +51,3 @@ def common_limits(mech: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         lower[at], upper[at] = np.maximum(lower[at], low), np.minimum(upper[at], high)
         fastest[rate] = np.minimum(fastest[rate], body.limits.velocity[0] / abs(entry.ratio))
     return lower, upper, fastest
-
-
-def _refuse_strange_limits(mech: Mechanism, lower: np.ndarray, upper: np.ndarray) -> None:
-    mimicked = {body.mimic.joint for body in mech.bodies if body.mimic}
-    for name, a, b, of in zip(mech.coordinates.names("q"), lower, upper, mech.coordinates.measures("q"), strict=True):
-        if a > b:
-            whose = f"{name!r} and of what mimics it" if name in mimicked else repr(name)
-            raise MechanismError(f"no state is within the limits of {whose}: {a:g} exceeds {b:g}; see mech.with_limits")
-        if of == QUATERNION and (np.isfinite(a) or np.isfinite(b)):
-            raise MechanismError(f"{name!r} has limits, but is a number of a quaternion: see mech.with_limits")

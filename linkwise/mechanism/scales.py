@@ -94,8 +94,8 @@ def constraint_lengths(mech: Mechanism) -> NDArray[np.bool_]:
 
 
 def closure_lengths(kind: LoopKind) -> list[bool]:
-    """For each constraint of a loop whether it is a length: a closure that changes with the position alone, or a
-    velocity.
+    """For each constraint of a loop, whether it is a length, so that its error scales with positions, or is on
+    velocities.
     """
     still = Matrix3.from_rows(np.eye(3).tolist())
     here, there = (kind.closure(still, Vector3(*(scale * x for x in (0.3, 0.5, 0.7)))) for scale in (1.0, 2.0))
@@ -105,7 +105,8 @@ def closure_lengths(kind: LoopKind) -> list[bool]:
 
 def size(mech: Mechanism) -> tuple[float, float]:
     """Characteristic length and mass of a mechanism, from its data."""
-    length = _length(mech)
+    # The longest offset; without any, the largest radius of gyration, the longest travel of a sliding joint, or 1.
+    length = next(filter(None, map(_longest, (_offsets(mech), _radii_of_gyration(mech), _travels(mech)))), 1.0)
     mass = (
         float(mech.parameters.masses.max(initial=0.0))
         or float(np.abs(mech.parameters.inertias).max(initial=0.0)) / length**2
@@ -127,17 +128,12 @@ def measure(mech: Mechanism) -> Scales:
     return Scales(length, mass, 1.0 / math.sqrt(squared_rate) if squared_rate else math.inf, of_q, of_v)
 
 
-def _length(mech: Mechanism) -> float:
-    """The longest offset; without any, the largest radius of gyration, the longest travel of a sliding joint, or 1."""
-    return _longest(_offsets(mech)) or _longest(_radii_of_gyration(mech)) or _longest(_travels(mech)) or 1.0
-
-
 def _longest(lengths: Iterator[float]) -> float:
     return max((x for x in lengths if math.isfinite(x)), default=0.0)
 
 
 def _offsets(mech: Mechanism) -> Iterator[float]:
-    """Distances in the mechanism's data; those on the ground count only where joints or loops are attached."""
+    """Distances in the mechanism's data; distances on the ground count only at joints and loops."""
     for body in mech.bodies:
         yield math.hypot(*body.position.tolist())
         if body.mass:

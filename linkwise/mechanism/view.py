@@ -1,4 +1,4 @@
-"""Views: what a mechanism offers about one subject, as ``mech.limits.lower`` or ``mech.contact.parts``."""
+"""Views: attributes of a mechanism that group one subject, as ``mech.limits.lower`` or ``mech.contact.parts``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, repr=False)
 class View:
     """One view of a mechanism. It is made on access and holds only the mechanism, which stores its computed values
-    (``kept``), so that there is no reference cycle.
+    (``kept``), without a reference cycle.
     """
 
     _mech: Mechanism
@@ -56,6 +56,6 @@ def _subject(view: type[View]) -> str:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, which nobody can write to any more."""
+    """The array, made read-only."""
     array.flags.writeable = False
     return array

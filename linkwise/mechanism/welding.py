@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import checks
 from linkwise.mechanism.checks import IDENTITY, NO_INERTIA, MechanismError, snapped
-from linkwise.mechanism.poses import checked_pose
+from linkwise.mechanism.poses import Pose, checked_pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +28,8 @@ class RigidMass:
     inertia: np.ndarray
 
     @classmethod
-    def given(cls, label: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
-        """The mass that a caller describes; if ``com`` is a pose, ``inertia`` is along its axes."""
+    def checked(cls, label: str, mass: Any, com: Any, inertia: Any) -> RigidMass:
+        """The mass described by a caller; if ``com`` is a pose, ``inertia`` is along its axes."""
         rotation, position = checked_pose(f"{label}: com", com)
         moments = checks.checked_inertia(f"{label}: inertia", inertia)
         if rotation is not IDENTITY and not np.array_equal(rotation, IDENTITY):
@@ -38,7 +39,7 @@ class RigidMass:
         return cls(checked, position, moments)
 
     @classmethod
-    def of_numbers(cls, numbers: Sequence[float]) -> RigidMass:
+    def from_numbers(cls, numbers: Sequence[float]) -> RigidMass:
         """The mass of 13 numbers in the layout of ``numbers``; empty input is no mass."""
         if not numbers:
             return NOTHING
@@ -46,12 +47,12 @@ class RigidMass:
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """Mass, centre of mass, inertia by rows; none of nothing."""
+        """Mass, centre of mass, inertia by rows; empty without mass and inertia."""
         return () if self.is_nothing else (float(self.mass), *self.com.tolist(), *self.inertia.ravel().tolist())
 
     @property
     def is_nothing(self) -> bool:
-        """No mass and no inertia."""
+        """Whether there is neither mass nor inertia."""
         return self.mass == 0.0 and not self.inertia.any()
 
     def seen_from(self, rotation: np.ndarray, position: np.ndarray) -> RigidMass:
@@ -77,11 +78,24 @@ def point_inertia(mass: float, x: float, y: float, z: float) -> np.ndarray:
 NOTHING = RigidMass(0.0, np.zeros(3), NO_INERTIA)
 
 
-def composed(
-    outer: tuple[np.ndarray, np.ndarray], inner: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
+ORIGIN = (np.eye(3), np.zeros(3))  # the pose of a frame in itself
+
+
+def relative_pose(frame: Pose, pose: Pose) -> Pose:
+    """The pose in ``frame``, from poses of both in a third frame."""
+    return pose if frame is ORIGIN else (frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1]))
+
+
+def composed(outer: Pose, inner: Pose) -> Pose:
     """The pose ``inner`` given in a frame that itself has the pose ``outer``."""
     return snapped(outer[0] @ inner[0]), outer[1] + outer[0] @ inner[1]
+
+
+def joint_pose(kind: Joint, q: list[float]) -> Pose:
+    """Pose of the link's frame in the joint's frame at the joint's own coordinates."""
+    transform, axes = kind.transform(q), np.array(kind.alignment, dtype=float)
+    rotation, position = np.array(transform.rotation(), dtype=float), np.array(transform.position(), dtype=float)
+    return snapped(axes @ rotation @ axes.T), axes @ position
 
 
 def combined(parts: Iterable[RigidMass]) -> RigidMass:

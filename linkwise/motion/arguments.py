@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import constraints
 from ..compiler.ir.program import Array
 from ..compiler.requests import parameter_arrays
 from ..compiler.runtime.arrays import UnreadableArrayError, all_plain, on_device, plain
@@ -16,8 +18,8 @@ from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import is_single
 from ..control.compiled import CompiledControl
 from ..dynamics.actuation import actuated_coordinates
-from ..dynamics.by_actuator import inputs_by_actuator
-from ..dynamics.by_joint import configuration_by_joint, rates_by_joint
+from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
+from ..dynamics.by_joint import configuration_by_joint, rates_by_joint, state_by_joint
 from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import STATE, Float64Array, real_numbers
@@ -28,10 +30,172 @@ from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.elements import CONTACT_FRICTION, NUMBERS_THAT_ACT
 from ..mechanism.quaternions import with_unit_quaternions
 from .checks import warn_of_drives
+from .forces import Held
 from .step import ACTIVATION, ACTIVE, DRIVE, FEEDBACK, GAIN, PER_STEP, Step, fixed_steps, step_of, usual_step
 
 GAINS = ("kp", "kd")
+FEEDBACK_EXAMPLE = "{'target': q, 'kp': 100.0, 'kd': 10.0}"
 CONFIGURATIONS = {"q": "q0", "target": "the target of feedback"}  # inputs, and what callers know them as
+
+
+@dataclass
+class Driving:
+    """How a motion is made, as callers say it: the arguments of ``rollout`` but for its start and what it returns."""
+
+    tau: Any
+    dt: Any
+    steps: Any
+    method: str | None = None
+    coordinates: str = "joint"
+    passive: Passive | None = None
+    wrenches: Any = None
+    feedback: Mapping[str, Any] | CompiledControl | None = None
+    parameters: Mapping[str, Any] | None = None
+    ctrl: Any = None
+    activation: Any = None
+    active: Any = None
+    drive: Any = None
+
+    def request(self, mech: Mechanism, q0: Any, v0: Any) -> Request:
+        """What is asked for: the steps to be compiled, and their inputs by name."""
+        parameters = by_name("parameters", self.parameters, "{'mass': masses}")
+        step = step_of(mech, self.method, self.coordinates, parameters=tuple(parameters))
+        held: dict[str, Held] = {}
+        steps, tau, own_ctrl = count("steps", self.steps, 0), self.tau, unless_empty(mech, self.ctrl)
+        if isinstance(tau, Held):
+            held["tau"], tau = tau, None
+        if isinstance(own_ctrl, Held):
+            held["ctrl"], own_ctrl = own_ctrl, None
+        acting = acting_laws(mech, self.passive, step, self.dt)
+        if "ctrl" in held and not acting.n_ctrl:
+            raise MechanismError(f"rollout: {no_controls(mech, 'ctrl')}")
+        feedback, ctrl = self.feedback, own_ctrl
+        if feedback is not None and not isinstance(feedback, Mapping):
+            (acting, ctrl), feedback = self._with_controller(mech, acting, own_ctrl), None
+        more = {} if self.wrenches is None else {"wrenches": self.wrenches}
+        more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, self.activation)
+        more |= schedule_of(mech, self.active) | drives_of(mech, self.drive, step, self.dt, steps)
+        bonds = mech.constraints
+        now = bonds.at_time(0.0)
+        state = state_by_joint(now, {"q": q0, "v": v0, "tau": tau})
+        if v0 is None and self.drive is None and bonds.driven:  # as slow as drives let it be
+            start = mech.initial if state["q"] is None else np.asarray(state["q"])
+            state["v"] = constraints.project(now, start, np.zeros((*start.shape[:-1], mech.nv)))[1]
+        given = {**state, "dt": step_length(mech, self.dt), **more, **parameters}
+        asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: self.activation}
+        return Request(bonds.structure, step.given(step.parameters, acting, tuple(more)), steps, given, asked, held)
+
+    def _with_controller(self, mech: Mechanism, acting: Acting, ctrl: Any) -> tuple[Acting, Any]:
+        """What acts and control inputs, where feedback is a compiled controller: one more law, whose reference follows
+        the inputs of actuators."""
+        control = self.feedback
+        if not isinstance(control, CompiledControl):
+            if not callable(control):
+                by_name("feedback", control, FEEDBACK_EXAMPLE)
+            raise TypeError(
+                "rollout: feedback takes controllers that are compiled (lw.control.computed_torque, "
+                "operational_space_control, decoupled_tracking, lqr, joint_feedback, and "
+                "lw.control.saturated of them) or "
+                f"{{'target': q, 'kp': 100.0, 'kd': 10.0}}, not {type(control).__name__}: give "
+                "tau=lw.motion.held(control, period) in its place"
+            )
+        if control.mech.nq != mech.nq or control.mech.nv != mech.nv:
+            raise MechanismError(f"rollout: the controller is one of {control.mech.name!r}, not of {mech.name!r}")
+        reference = control.references(step_length(mech, self.dt), self.steps)
+        own = np.zeros(acting.n_ctrl) if ctrl is None else np.asarray(inputs_by_actuator(mech, ctrl), dtype=float)
+        own = own[None] if own.ndim == 1 else own
+        rows = np.broadcast_shapes(own.shape[:-1], reference.shape[:-1])
+        together = np.concatenate([np.broadcast_to(x, (*rows, x.shape[-1])) for x in (own, reference)], axis=-1)
+        law = control.law_for(mech, bool(self.parameters))
+        return Acting((*acting.laws, law)), together if together.shape[-1] else None
+
+
+@dataclass
+class Request:
+    """A motion in compiled steps whose arguments are checked but for the shapes of arrays.
+
+    mech    the mechanism that steps are compiled for: what drives ask for is an input of these
+    step    one of them
+    steps   how many
+    given   their inputs by name, those of every step (..., steps, core), (..., 1, core) or (core)
+    asked   what was given by name; what is made of None or of numbers by joint does not decide on the precision
+    held    "tau" and "ctrl" that are asked every so many steps
+    """
+
+    mech: Mechanism
+    step: Step
+    steps: int
+    given: Mapping[str, Any]
+    asked: Mapping[str, Any]
+    held: Mapping[str, Held]
+
+    @property
+    def precision(self) -> str:
+        """float32 if all arrays that callers gave are, else float64."""
+        asked = {**dict.fromkeys((*FEEDBACK, ACTIVE, DRIVE)), **self.asked}
+        made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
+        ctrl = self.asked.get("ctrl", self.given.get("ctrl"))  # without references of controllers
+        given = {**self.given, "ctrl": ctrl}
+        chosen = [x for name, x in given.items() if x is not None and name not in made]
+        arrays = any(isinstance(x, np.ndarray) or on_device(x) for x in chosen)  # numbers alone say nothing
+        single = arrays and all(map(is_single, chosen))
+        return "float32" if single else "float64"
+
+    def plain(self) -> Request:
+        """With arrays of other libraries as NumPy's."""
+        try:
+            return self.with_given(dict(zip(self.given, all_plain(list(self.given.values())), strict=True)))
+        except UnreadableArrayError as error:
+            raise KernelError(f"rollout: {list(self.given)[error.place]} {error}") from None
+
+    def with_given(self, given: Mapping[str, Any]) -> Request:
+        """With other values of inputs."""
+        return Request(self.mech, self.step, self.steps, {**self.given, **given}, self.asked, self.held)
+
+    def part(self, first: int, steps: int) -> Request:
+        """Some of the steps."""
+
+        def some(name: str, x: Any) -> Any:
+            """The same where it is the same in all steps."""
+            axis = np.ndim(x) - PER_STEP.get(name, np.ndim(x)) - 1
+            if axis < 0 or np.shape(x)[axis] != self.steps:
+                return x
+            return np.take(x, range(first, first + steps), axis=axis)
+
+        return replace(self, steps=steps, given={name: some(name, x) for name, x in self.given.items()})
+
+    def arrays(
+        self, inputs: Sequence[Array], dtype: np.dtype, every: int
+    ) -> tuple[dict[Array, np.ndarray], tuple[int, ...]]:
+        """The inputs of steps, those of every step as (..., records, every, core), and the shape of the batch."""
+        mech, steps = self.mech, self.steps
+        arrays, batches = {}, {}
+        for array in inputs:
+            per_step, core = array.name in PER_STEP, array.shape
+            values = own = _numbers(mech, array.name, self.given[array.name], dtype)
+            if per_step and values.ndim == len(core):
+                values = values[None]
+            elif array.name in GAINS and values.ndim == 0:
+                values = _of_motors(mech, values).astype(dtype)
+            lead = values.ndim - len(core)
+            if (
+                lead < per_step
+                or values.shape[lead:] != core
+                or (per_step and values.shape[lead - 1] not in (1, steps))
+            ):
+                raise KernelError(misfit(array.name, core, own.shape, steps if per_step else None))
+            if array.name in CONFIGURATIONS and isinstance(values, np.ndarray):
+                values = with_unit_quaternions(mech, CONFIGURATIONS[array.name], values)
+            if array.name == "dt" and isinstance(values, np.ndarray) and not np.isfinite(values).all():
+                wrong = self.given["dt"]
+                raise MechanismError(f"rollout: dt must be finite, the length of a step in seconds, not {wrong!r}")
+            batches[array.name] = values.shape[: lead - per_step]
+            arrays[array] = by_step(values, len(core), steps, every) if per_step else values
+        try:
+            return arrays, np.broadcast_shapes(*batches.values())
+        except ValueError:
+            listed = ", ".join(f"{name} {batch}" for name, batch in batches.items())
+            raise KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
 
 
 def by_name(what: str, given: Mapping[str, Any] | None, example: str) -> Mapping[str, Any]:
@@ -70,32 +234,6 @@ def numbers_that_act(mech: Mechanism, parameters: Sequence[str]) -> tuple[tuple[
             "mech.with_acting(contact=True) switches it on"
         )
     return found
-
-
-def with_controller(
-    mech: Mechanism, acting: Acting, feedback: Any, ctrl: Any, dt: Any, steps: int, varied: bool = False
-) -> tuple[Acting, Mapping[str, Any] | None, Any]:
-    """What acts, feedback and control inputs, where feedback may be a compiled controller: that is one more law, whose
-    reference follows the inputs of actuators.  ``varied``: numbers of the mechanism differ from state to state."""
-    if callable(feedback) and not isinstance(feedback, CompiledControl):
-        raise TypeError(
-            "rollout: feedback takes controllers that are compiled (lw.control.computed_torque, "
-            "operational_space_control, decoupled_tracking, lqr, joint_feedback, and "
-            "lw.control.saturated of them) or "
-            f"{{'target': q, 'kp': 100.0, 'kd': 10.0}}, not {type(feedback).__name__}: give "
-            "tau=lw.motion.held(control, period) in its place"
-        )
-    if not isinstance(feedback, CompiledControl):
-        return acting, feedback, ctrl
-    if feedback.mech.nq != mech.nq or feedback.mech.nv != mech.nv:
-        raise MechanismError(f"rollout: the controller is one of {feedback.mech.name!r}, not of {mech.name!r}")
-    reference = feedback.references(step_length(mech, dt), steps)
-    own = np.zeros(acting.n_ctrl) if ctrl is None else np.asarray(inputs_by_actuator(mech, ctrl), dtype=float)
-    own = own[None] if own.ndim == 1 else own
-    rows = np.broadcast_shapes(own.shape[:-1], reference.shape[:-1])
-    both = [np.broadcast_to(x, (*rows, x.shape[-1])) for x in (own, reference)]
-    together = np.concatenate(both, axis=-1)
-    return Acting((*acting.laws, feedback.law_for(mech, varied))), None, together if together.shape[-1] else None
 
 
 def controls_of(mech: Mechanism, acting: Acting, ctrl: Any, activation: Any) -> dict[str, Any]:
@@ -166,14 +304,9 @@ def drives_of(mech: Mechanism, drive: Any, step: Step, dt: Any, steps: int) -> d
     return {DRIVE: found}
 
 
-def without_time(mech: Mechanism) -> Mechanism:
-    """The mechanism that steps are compiled for: what drives ask for is an input of these."""
-    return mech.constraints.structure if mech.constraints.waits_for_time else mech
-
-
 def feedback_of(mech: Mechanism, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Target and gains, all three of them if there is any."""
-    named = by_name("feedback", given, "{'target': q, 'kp': 100.0, 'kd': 10.0}")
+    named = by_name("feedback", given, FEEDBACK_EXAMPLE)
     for name in named:
         one_of("part of feedback", name, (*FEEDBACK, GAIN))
     if {"kp", GAIN} & {*named} and "target" not in named:
@@ -212,19 +345,6 @@ def _of_motors(mech: Mechanism, gain: np.ndarray) -> np.ndarray:
     return np.where(actuated_coordinates(mech, mech.initial, None), gain, 0.0)
 
 
-def _is_array(x: Any) -> bool:
-    return isinstance(x, np.ndarray) or on_device(x)
-
-
-def precision(given: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """float32 if all arrays are; those that are made of numbers by joint or of nothing, as ``asked``, do not decide."""
-    asked = {**dict.fromkeys((*FEEDBACK, ACTIVE, DRIVE)), **asked}
-    made = {name for name, x in asked.items() if x is None or isinstance(x, Mapping)}
-    chosen = [x for name, x in given.items() if x is not None and name not in made]
-    single = all(map(is_single, chosen)) and any(map(_is_array, chosen))  # numbers alone say nothing
-    return "float32" if single else "float64"
-
-
 def step_length(mech: Mechanism, dt: Any) -> Any:
     """dt, that of the mechanism's file if it is left out."""
     if dt is None and mech.metadata.timestep is None:
@@ -253,34 +373,6 @@ def count(what: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def input_arrays(
-    mech: Mechanism, inputs: Sequence[Array], given: Mapping[str, Any], dtype: np.dtype, steps: int, every: int
-) -> tuple[dict[Array, np.ndarray], tuple[int, ...]]:
-    """The inputs of the rollout, those given per step as (..., records, every, core), and the shape of the batch."""
-    arrays, batches = {}, {}
-    for array in inputs:
-        per_step, core = array.name in PER_STEP, array.shape
-        values = own = _numbers(mech, array.name, given[array.name], dtype)
-        if per_step and values.ndim == len(core):
-            values = values[None]
-        elif array.name in GAINS and values.ndim == 0:
-            values = _of_motors(mech, values).astype(dtype)
-        lead = values.ndim - len(core)
-        if lead < per_step or values.shape[lead:] != core or (per_step and values.shape[lead - 1] not in (1, steps)):
-            raise KernelError(_misfit(array, own.shape, steps if per_step else None))
-        if array.name in CONFIGURATIONS and isinstance(values, np.ndarray):
-            values = with_unit_quaternions(mech, CONFIGURATIONS[array.name], values)
-        if array.name == "dt" and isinstance(values, np.ndarray) and not np.isfinite(values).all():
-            raise MechanismError(f"rollout: dt must be finite, the length of a step in seconds, not {given['dt']!r}")
-        batches[array.name] = values.shape[: lead - per_step]
-        arrays[array] = by_step(values, len(core), steps, every) if per_step else values
-    try:
-        return arrays, np.broadcast_shapes(*batches.values())
-    except ValueError:
-        listed = ", ".join(f"{name} {batch}" for name, batch in batches.items())
-        raise KernelError(f"rollout: the batch shapes do not broadcast: {listed}") from None
-
-
 def by_step(values: Any, rank: int, steps: int, every: int) -> Any:
     """(..., records, every, core): an input of every step, (..., steps, core) or (..., 1, core), or core alone, which
     has ``rank`` axes; in the memory of ``values``."""
@@ -294,14 +386,6 @@ def by_step(values: Any, rank: int, steps: int, every: int) -> Any:
         return np.ndarray(cut, values.dtype, values, 0, (*strides[:lead], 0, 0, *strides[values.ndim - rank :]))
     values = values if values.ndim > rank else values[None]
     return np.broadcast_to(values, (*batch, steps, *core)).reshape(cut)
-
-
-def plain_arrays(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays of other libraries as NumPy's."""
-    try:
-        return dict(zip(given, all_plain(list(given.values())), strict=True))
-    except UnreadableArrayError as error:
-        raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
 
 
 def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndarray:
@@ -330,12 +414,15 @@ def _numbers(mech: Mechanism, name: str, given: Any, dtype: np.dtype) -> np.ndar
     return values.astype(dtype, copy=False)
 
 
-def _misfit(array: Array, shape: tuple[int, ...], steps: int | None) -> str:
-    core = ", ".join(map(str, array.shape))
-    expected = f"(..., {core})" if core else "(...)"
+def misfit(name: str, core: tuple[int, ...], shape: tuple[int, ...], steps: int | None) -> str:
+    """What is wrong with the shape of an input; ``steps``: how many values it may have, None where it has one."""
+    numbers = ", ".join(map(str, core))
+    expected = f"(..., {numbers})" if core else "(...)"
     if steps is not None:
         expected = (
-            f"({core}{',' * (len(array.shape) == 1)}), ({steps}, {core}) or (..., {steps}, {core}); for values that "
-            f"stay the same at all times but differ between states (..., 1, {core})"
+            f"({numbers}{',' * (len(core) == 1)}), ({steps}, {numbers}) or (..., {steps}, {numbers}); for values that "
+            f"stay the same at all times but differ between states (..., 1, {numbers})"
         )
-    return f"rollout: {array.name} has shape {shape}, expected {expected}"
+        if len(shape) > len(core) and shape[-len(core) :] == core:
+            expected += f"; {shape[-len(core) - 1]} steps do not broadcast to {steps}"
+    return f"rollout: {name} has shape {shape}, expected {expected}"

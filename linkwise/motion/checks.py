@@ -103,7 +103,8 @@ def warn_of_starts_in_penetration(mech: Mechanism, q: np.ndarray) -> None:
             deepest[pair.name] = max(depth, deepest.get(pair.name, 0.0))
     named = [f"{name!r} by {depth:.3g}" for name, depth in sorted(deepest.items(), key=lambda one: -one[1])]
     more = f" and {len(named) - MOST_NAMES} more" if len(named) > MOST_NAMES else ""
-    moving = {pair.name for pair in mech.contact_pairs if min(_carriers(mech, pair.shapes)) >= 0}
+    placed = {shape: mech.contact.shape(shape).placed(mech)[0] for pair in mech.contact_pairs for shape in pair.shapes}
+    moving = {pair.name for pair in mech.contact_pairs if min(placed[shape] for shape in pair.shapes) >= 0}
     apart = "" if moving.isdisjoint(deepest) else "; mech.contact.without(shape) lets shapes of links overlap"
     warn_caller(
         f"the motion of mechanism {mech.name!r} starts with shapes inside of each other, and they are pushed apart: "
@@ -122,11 +123,6 @@ def _depths_of_penetration(mech: Mechanism) -> tuple[np.ndarray, np.ndarray]:
         DEEP * mech.contact.scales[one.name][0] if mech.forces.acts("contact", one.name) else np.inf for one in parts
     ]
     return np.array([one.law.margin for one in parts]), np.array(deep)
-
-
-def _carriers(mech: Mechanism, shapes: tuple[str, str]) -> list[int]:
-    """The bodies that carry two shapes; -1 for the ground."""
-    return [mech.contact.shape(name).placed(mech)[0] for name in shapes]
 
 
 def _beyond_by_default(mech: Mechanism) -> frozenset[str]:
@@ -523,3 +519,27 @@ def _positive(inertias: np.ndarray) -> np.ndarray:
     pair = xx * yy - xy**2
     whole = zz * pair - xx * yz**2 - yy * xz**2 + 2.0 * xy * xz * yz
     return ((xx > 0.0) & (pair > 0.0) & (whole > 0.0)) | (scale == 0.0)
+
+
+# -- rollouts at their end -------------------------------------------------------------------------------------------
+
+
+def finite_states(batch: tuple[int, ...], *arrays: np.ndarray) -> np.ndarray:
+    """(...): whether all numbers of a state are."""
+    return np.logical_and.reduce([np.isfinite(x).all(axis=tuple(range(len(batch), x.ndim))) for x in arrays])
+
+
+def warn_first(ended: np.ndarray, dt: np.ndarray, what: str, advice: str, within: int = 1) -> None:
+    """Warn of the first state of a batch of which something became true: ``ended`` (...) says after how many steps,
+    -1 where it never did; in one of the last ``within`` of them, where states between were not looked at."""
+    if not (ended >= 0).any():
+        return
+    times = np.where(ended >= 0, ended * np.abs(dt), np.inf)
+    state = tuple(map(int, np.unravel_index(np.argmin(times), times.shape)))
+    whose = f"in state {state}, " if state else ""
+    others = f" ({int((ended >= 0).sum())} of {times.size} states)" if state else ""
+    before, time = (float(((ended - steps) * dt)[state]) + 0.0 for steps in (within, 0))  # no negative zero
+    when = f"first {whose}at t = {time:.6g} s"
+    if within > 1:
+        when = f"{whose}between t = {before:.6g} s and {time:.6g} s"
+    warn_caller(f"rollout: {what}, {when}{others}: {advice}", MechanismWarning)

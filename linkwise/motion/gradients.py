@@ -9,7 +9,6 @@ directions, nv numbers each.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, zip_longest
@@ -25,56 +24,28 @@ from ..compiler.passes.scan import scan
 from ..compiler.pipeline import tangent_basis
 from ..compiler.recipes import remembered_program
 from ..compiler.runtime.explanations import KernelError
-from ..compiler.store import float64_function, stored
+from ..compiler.store import stored
 from ..compiler.trace import inline, trace
 from ..compiler.variants import shared_by_variants
 from ..constraints.infinitesimal import refuse_infinitesimal_motions
 from ..constraints.sizes import sizes as sizes_of
 from ..constraints.sizes import units
-from ..dynamics.by_actuator import inputs_by_actuator, unless_empty
-from ..dynamics.by_joint import state_by_joint
 from ..dynamics.derivatives import step_derivatives, tangent_rows
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array, array_of
 from ..mechanics.algorithms.algorithm import ALGORITHMS
-from ..mechanics.algorithms.closed_projection import RELIABLE
-from ..mechanics.elements.law import Acting
-from ..mechanism import (
-    LimitWarning,
-    Mechanism,
-    MechanismError,
-    MechanismWarning,
-    PenetrationWarning,
-    one_of,
-    require_mechanism,
-    warn_caller,
-)
-from .arguments import (
-    acting_laws,
-    by_name,
-    controls_of,
-    count,
-    drives_of,
-    feedback_of,
-    input_arrays,
-    plain_arrays,
-    precision,
-    schedule_of,
-    step_length,
-    without_time,
-)
+from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, require_mechanism, warn_caller
+from .arguments import FEEDBACK_EXAMPLE, Driving, Request, by_name
 from .checks import check_bodies
 from .constrained import over_and_over
-from .rollout import rollout
-from .step import ACTIVATION, ACTIVE, DRIVE, GAIN, NEXT, PER_STEP, STATE, Step, step_of
+from .rollout import Kept, planned
+from .step import ACTIVATION, ACTIVE, NEXT, PER_STEP, STATE, Step, reached
 
 INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
 BY = ("tau", "ctrl")
-RANKS = {"wrenches": 2, DRIVE: 3}  # axes of inputs of every step; others have one
-_NONE = np.zeros((), int)  # of no motion a step that is not the compiled one
 SLOW = 1e-3  # of the speed of a fall through the mechanism: slower velocities are compared with this one
 SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
 
@@ -134,25 +105,20 @@ def rollout_vjp(
     require_mechanism(mech)
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
+    target, feedback = one_of("target", target, TARGETS), by_name("feedback", feedback, FEEDBACK_EXAMPLE) or None
     driving = Driving(
-        tau=tau,
-        dt=dt,
-        steps=steps,
-        method=method,
-        coordinates=coordinates,
-        passive=passive,
-        target=target,
-        wrenches=wrenches,
-        feedback=feedback,
-        parameters=parameters,
-        ctrl=ctrl,
-        active=active,
-        drive=drive,
+        tau, dt, steps, method, coordinates, passive, wrenches, feedback, parameters, ctrl, activation, active, drive
     )
-    found, left = _gradients(mech, (q, v, activation), driving, cotangent, wrt)
-    if mech.loops:
-        _warn_of_left(mech, "rollout_vjp", left)
-    return found
+    request = driving.request(mech, q, v).plain()
+    states = {"q": mech.nq, "v": mech.nv} | _activations(request, activation)
+    by = _asked_for(wrt, request, [name for name, x in (("ctrl", ctrl), (ACTIVATION, activation)) if x is not None])
+    dtype = np.dtype(request.precision)
+    path = [_kept(name, request.given[name], size, dtype) for name, size in states.items()]
+    sizes, records = states | {"q": mech.nv}, path[0].shape[:-1]
+    weights = [_weights(x, name, sizes[name], records, dtype) for name, x in zip_longest(sizes, cotangent)]
+    gradients, left = _Motion.of(request, path, target).gradients(by, weights, _stride(path, request.steps))
+    _warn_of_left(mech, "rollout_vjp", left)
+    return gradients
 
 
 def rollout_derivatives(
@@ -201,159 +167,39 @@ def rollout_derivatives(
         )
     if any(one.has_activation for one in mech.forces.actuators):
         raise MechanismError("rollout_derivatives: actuators with states of their own need rollout_vjp")
-    tau = state_by_joint(mech, {"tau": tau})["tau"]
-    ctrl = inputs_by_actuator(mech, unless_empty(mech, ctrl))
-    if by == "tau" and not mech.loops and all(x is None for x in (ctrl, feedback, active, drive)):
-        bare = _of_bare_step(mech, q, v, Driving(tau, dt, q.shape[-2] - 1, method, passive=passive, wrenches=wrenches))
-        if bare is not None:
-            return bare
-    starts_and_ends = [np.stack([x[..., :-1, :], x[..., 1:, :]], axis=-2) for x in (q, v)]
-    if feedback is not None and "target" in feedback:
-        feedback = {**feedback, "target": _per_step(feedback["target"], 1)}
-    pairs = starts_and_ends[0], starts_and_ends[1], None
+    feedback = by_name("feedback", feedback, FEEDBACK_EXAMPLE) or None
     driving = Driving(
-        _per_step(tau, 1),
-        dt,
-        1,
-        method,
-        passive=passive,
-        wrenches=_per_step(wrenches, 2),
-        feedback=feedback,
-        ctrl=_per_step(ctrl, 1),
-        active=_per_step(active, 1),
-        drive=_per_step(drives_of(mech, drive, step_of(mech, method, "joint"), dt, q.shape[-2] - 1).get(DRIVE), 3),
-    )
-    n = mech.nv
-    unit = np.zeros(
-        (2 * n, 2, 2 * n), np.result_type(q, np.float32)
-    )  # each element of the state at the end of a step counts for itself
-    unit[:, 1] = np.eye(2 * n)
-    unit = unit.reshape(2 * n, *(1,) * (q.ndim - 1), 2, 2 * n)
-    cotangent = unit[..., :n], unit[..., n:]
-    found, left = _gradients(mech, pairs, driving, cotangent, ("q0", "v0", by))
-    if mech.loops:
-        left = np.where(left > 0, np.arange(1, q.shape[-2]), 0)
-        _warn_of_left(mech, "rollout_derivatives", left, steps_apart=True)
-    rows = np.concatenate([found["q0"], found["v0"]], axis=-1)
-    return np.moveaxis(rows, 0, -2), np.moveaxis(found[by][..., 0, :], 0, -2)
+        tau, dt, q.shape[-2] - 1, method, passive=passive, wrenches=wrenches, feedback=feedback, ctrl=ctrl,
+        active=active, drive=drive,
+    )  # fmt: skip
+    request = driving.request(mech, q, v).plain()
+    dtype = np.dtype(request.precision)
+    q, v = q.astype(dtype, copy=False), v.astype(dtype, copy=False)
+    motion = _Motion.of(request, (q, v))
+    if by == "tau" and (bare := _of_bare_step(motion)) is not None:
+        return bare
+    n, size = mech.nv, 2 * mech.nv
+    unit = np.zeros((size, *(1,) * (q.ndim - 1), 2, size), dtype)
+    unit[..., 1, :] = np.eye(size).reshape(size, *(1,) * (q.ndim - 1), size)  # each number of the end for itself
+    gradients, left = motion.step_by_step().gradients(("q0", "v0", by), [unit[..., :n], unit[..., n:]], 1)
+    left = np.where(left > 0, np.arange(1, q.shape[-2]), 0)
+    _warn_of_left(mech, "rollout_derivatives", left, steps_apart=True)
+    rows = np.concatenate([gradients["q0"], gradients["v0"]], axis=-1)
+    return np.moveaxis(rows, 0, -2), np.moveaxis(gradients[by][..., 0, :], 0, -2)
 
 
-def _of_bare_step(
-    mech: Mechanism, q: np.ndarray, v: np.ndarray, driving: Driving
-) -> tuple[Float64Array, Float64Array] | None:
+def _of_bare_step(motion: _Motion) -> tuple[Float64Array, Float64Array] | None:
     """(A, B) by the recursion that the steps of a method have for their derivatives, where joint forces and wrenches
     alone act; None if there is no such recursion, or more acts."""
-    step, tau, wrenches = step_of(mech, driving.method, "joint"), driving.tau, driving.wrenches
-    name, ranks = f"{step.name}_step_derivatives", ((tau, 1), (wrenches, 2))
-    if name not in ALGORITHMS or np.ndim(driving.dt) or not all(_fits(x, driving.steps, core) for x, core in ranks):
+    request, step, driven = motion.request, motion.request.step, motion.driven
+    if f"{step.name}_step_derivatives" not in ALGORITHMS or step.has_status(request.mech) or driven["dt"].ndim:
         return None
-    if acting_laws(mech, driving.passive, step, driving.dt).laws:
+    if step.acting.laws or {*step.inputs} - {"wrenches"}:
         return None
-    again = _Again(mech, step, driving.target, driving.passive, (q, v), {})
-    for k in sorted({0, driving.steps - 1}) if driving.steps else ():  # enough to tell another method
-        forces, pushes = (_at_step(x, k, core) for x, core in ranks)
-        options = {} if wrenches is None else {"wrenches": pushes}
-        reached = again.moved((q[..., k, :], v[..., k, :]), forces, driving.dt, 1, options)
-        _check_arrival([x[..., None, -1, :] for x in reached[:2]], [x[..., k + 1, :] for x in (q, v)], k + 1)
-    dt, tau = step_length(mech, driving.dt), np.zeros(mech.nv, v.dtype) if tau is None else tau
-    return step_derivatives(mech, q[..., :-1, :], v[..., :-1, :], tau, dt, step.method, wrenches)
-
-
-def _fits(given: Any, steps: int, core: int) -> bool:
-    """Whether what drives a rollout is numbers (*core,) or (..., steps, *core), steps may be 1."""
-    shape = np.shape(given)
-    return given is None or len(shape) == core or (len(shape) > core and shape[-core - 1] in (1, steps))
-
-
-def _at_step(given: Any, k: int, core: int) -> Any:
-    """What drives step k of a rollout, for a rollout of one step."""
-    if given is None or np.ndim(given) == core:
-        return given
-    return np.asarray(given)[
-        (..., slice(k, k + 1) if np.shape(given)[-core - 1] > 1 else slice(None), *(slice(None),) * core)
-    ]
-
-
-def _per_step(given: Any, core: int) -> Any:
-    """What drives a rollout, (..., steps, *core), as that of as many rollouts of one step: (..., steps, 1, *core)."""
-    if given is None or np.ndim(given) == core or isinstance(given, Mapping):
-        return given
-    return np.expand_dims(np.asarray(given), -core - 1)
-
-
-@dataclass(frozen=True)
-class Driving:
-    """How a motion was made: the arguments of ``rollout`` but for its start."""
-
-    tau: Any
-    dt: Any
-    steps: Any
-    method: str | None
-    coordinates: str = "joint"
-    passive: Passive | None = None
-    target: str = "cpu"
-    wrenches: Any = None
-    feedback: Mapping[str, Any] | None = None
-    parameters: Mapping[str, Any] | None = None
-    ctrl: Any = None
-    active: Any = None
-    drive: Any = None
-
-
-def _gradients(
-    mech: Mechanism,
-    states: tuple[Any, Any, Any],
-    driving: Driving,
-    cotangent: Sequence[ArrayLike | None],
-    wrt: str | Sequence[str] | None,
-) -> tuple[dict[str, Float64Array], np.ndarray]:
-    """The gradients of ``rollout_vjp`` by name, and (...): the first step of every motion, from 1, that is not the
-    compiled one, 0 where all are.  ``states`` are q, v and activations that were kept."""
-    (q, v, activation), dt = states, driving.dt
-    step, target = step_of(mech, driving.method, driving.coordinates), one_of("target", driving.target, TARGETS)
-    parameters = by_name("parameters", driving.parameters, "{'mass': masses}")
-    ctrl, steps = unless_empty(mech, driving.ctrl), count("steps", driving.steps, 0)
-    step = step.given(tuple(parameters))
-    acting = acting_laws(mech, driving.passive, step, dt)
-    sizes, more = _state_sizes(mech, acting, activation), {}
-    if driving.wrenches is not None:
-        more = {"wrenches": driving.wrenches}
-    more |= feedback_of(mech, driving.feedback) | controls_of(mech, acting, ctrl, activation)
-    more |= drives_of(mech, driving.drive, step, dt, steps)
-    by = _asked_for(wrt, (*more, *parameters), (*_driven(ctrl, activation), *parameters))
-    more |= schedule_of(mech, driving.active)
-    if driving.active is None and mech.loops:
-        refuse_infinitesimal_motions(mech, "the gradient of a rollout")
-    step = step.given(step.parameters, acting, tuple(more))
-    forces, mech = state_by_joint(mech, {"tau": driving.tau}), without_time(mech)
-    given = plain_arrays({"q": q, "v": v, **forces, "dt": step_length(mech, dt), **more, **parameters})
-    dtype = np.dtype(precision(given, {**(driving.feedback or {}), "tau": driving.tau, "ctrl": ctrl}))
-    path = [_kept(name, given[name], size, dtype) for name, size in sizes.items()]
-    every = _stride(path, steps)
-    backward = _kernel(mech, step, by, dtype.name, target)
-    given |= {name: states[..., 0, :] for name, states in zip(sizes, path, strict=True)} | {**backward.numbers}
-    arrays, batch = input_arrays(mech, backward.given, given, dtype, steps, 1)
-    driven = {array.name: x for array, x in arrays.items()}
-    for name in parameters:
-        check_bodies(mech, name, driven[name])
-    weights = _all_weights(cotangent, sizes | {"q": mech.nv}, path[0].shape[:-1], dtype)
-    sweep = _Sweep(backward, np.broadcast_shapes(batch, *(x.shape[:-2] for x in weights)), steps, weights)
-    again = _Again(mech, step, target, driving.passive, path, driven)
-    left = np.zeros(np.broadcast_shapes(batch, path[0].shape[:-2]), int) if mech.loops else _NONE
-    if every == 1:
-        left = again.first_left(steps)
-        sweep.over(0, path, driven, weights)
-    else:
-        for record in reversed(range(steps // every)):
-            inside, between = again.once_more(record, every)
-            if mech.loops:
-                own, _ = replace(again, path=between, driven=inside).left()
-                left = np.where(own > 0, record * every + own, left)
-            sweep.over(record * every, between, inside, [_at_the_first(x[..., record, :], every) for x in weights])
-    found = {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
-    if not mech.loops:
-        return found, left
-    return {name: _unknown_before(name, x, left, len(x.shape) - backward.rank(name)) for name, x in found.items()}, left
+    motion.first_left()  # which refuses others
+    (q, v), wrenches = (x[..., :-1, :] for x in motion.path), driven.get("wrenches")
+    pushes = None if wrenches is None else wrenches[..., 0, :, :]
+    return step_derivatives(request.mech, q, v, driven["tau"][..., 0, :], driven["dt"], step.method, pushes)
 
 
 def _unknown_before(name: str, gradient: np.ndarray, left: np.ndarray, lead: int) -> np.ndarray:
@@ -401,11 +247,6 @@ class _Backward:
     outputs: tuple[Array, ...]
     numbers: Mapping[str, np.ndarray]
 
-    @property
-    def given(self) -> tuple[Array, ...]:
-        """The inputs that steps forward have too."""
-        return tuple(array for array in self.inputs if not array.name.endswith((HERE, WEIGHT, GRADIENT)))
-
     def rank(self, name: str) -> int:
         """The number of axes of a gradient, but for those of the batch and of steps."""
         own = INITIAL.get(name, name)
@@ -437,7 +278,8 @@ class _Sweep:
         count = states[0].shape[-2] - 1
         if not count:
             return
-        given = dict(driven)
+        numbers = {name: np.asarray(x, weights[0].dtype) for name, x in self.backward.numbers.items()}
+        given = {**driven, **numbers}
         for name, path, weight in zip(STATE, states, weights, strict=False):
             given[name], given[name + HERE] = path[..., :-1, None, :], weight[..., :-1, None, :]
         inputs, outputs = [], []
@@ -474,8 +316,8 @@ def _reversed(x: np.ndarray, axis: int) -> np.ndarray:
     return x[_cut(slice(None, None, -1), axis)]
 
 
-def _cut(part: slice, axis: int) -> tuple[Any, ...]:
-    """The index of a part of an axis, counted from the end."""
+def _cut(part: Any, axis: int) -> tuple[Any, ...]:
+    """The index of a part of an axis, or of one place along it, counted from the end."""
     return (..., part, *(slice(None),) * (axis - 1))
 
 
@@ -567,30 +409,25 @@ def _is_configuration(name: str) -> bool:
 # -- what the caller gave -------------------------------------------------------------------------------------
 
 
-def _state_sizes(mech: Mechanism, acting: Acting, activation: Any) -> dict[str, int]:
-    """What a state consists of, and how many numbers of each."""
-    if not acting.n_activation:
-        return {"q": mech.nq, "v": mech.nv}
-    if activation is None:
-        names = ", ".join(one.name for one in mech.forces.actuators if one.has_activation)
+def _activations(request: Request, activation: Any) -> dict[str, int]:
+    """How many activations are part of a state, if there are any."""
+    n = request.step.acting.n_activation
+    if n and activation is None:
+        names = ", ".join(one.name for one in request.mech.forces.actuators if one.has_activation)
         raise MechanismError(
-            f"{names} of mechanism {mech.name!r} have states of their own: give rollout_vjp the activation that "
-            "rollout(..., return_activation=True) returned third"
+            f"{names} of mechanism {request.mech.name!r} have states of their own: give rollout_vjp the activation "
+            "that rollout(..., return_activation=True) returned third"
         )
-    return {"q": mech.nq, "v": mech.nv, ACTIVATION: acting.n_activation}
+    return {ACTIVATION: n} if n else {}
 
 
-def _driven(ctrl: Any, activation: Any) -> tuple[str, ...]:
-    return tuple(name for name, given in (("ctrl", ctrl), (ACTIVATION, activation)) if given is not None)
-
-
-def _asked_for(
-    wrt: str | Sequence[str] | None, inputs: tuple[str, ...], parameters: tuple[str, ...]
-) -> tuple[str, ...]:
+def _asked_for(wrt: str | Sequence[str] | None, request: Request, more: Sequence[str]) -> tuple[str, ...]:
+    """What to differentiate by; without ``wrt`` the start, joint forces, ``more`` and all parameters."""
+    step = request.step
     if wrt is None:
-        return (*INITIAL, "tau", *parameters)
+        return (*INITIAL, "tau", *more, *step.parameters)
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
-    known = (*INITIAL, "tau", "dt", *inputs)
+    known = (*INITIAL, "tau", "dt", *(name for name in step.inputs if name != ACTIVE), *step.parameters)
     return tuple(dict.fromkeys(one_of("argument of the rollout to differentiate by", name, known) for name in names))
 
 
@@ -622,13 +459,6 @@ def _stride(path: Sequence[np.ndarray], steps: int) -> int:
     return steps // q
 
 
-def _all_weights(
-    cotangent: Any, sizes: Mapping[str, int], states: tuple[int, ...], dtype: np.dtype
-) -> list[np.ndarray]:
-    """What the function owes to each part of the states that are kept, (..., records) of them."""
-    return [_weights(x, name, sizes[name], states, dtype) for name, x in zip_longest(sizes, cotangent)]
-
-
 def _weights(given: Any, name: str, nv: int, states: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """(..., records, nv): what the function owes to each state that is kept."""
     *batch, records = states
@@ -648,102 +478,121 @@ def _weights(given: Any, name: str, nv: int, states: tuple[int, ...], dtype: np.
     return at_last
 
 
-def _segment(driven: Mapping[str, np.ndarray], first: int, count: int) -> dict[str, np.ndarray]:
-    """The inputs of ``count`` steps."""
-    parts = dict(driven)
-    for name in PER_STEP:
-        if name in parts:
-            parts[name] = parts[name][_cut(slice(first, first + count), 2 + RANKS.get(name, 1))]
-    return parts
-
-
 @dataclass(frozen=True)
-class _Again:
-    """Steps of a motion made once more, from the states ``path`` that were kept and what has ``driven`` it."""
+class _Motion:
+    """A motion that ``rollout`` has made.
 
-    mech: Mechanism
-    step: Step
-    target: str
-    passive: Passive | None
+    request   of it
+    path      the states that were kept: q, v and activations, (..., records, n)
+    driven    its other inputs, those of every step (..., steps, 1, core)
+    batch     of all of them
+    """
+
+    request: Request
     path: Sequence[np.ndarray]
     driven: Mapping[str, np.ndarray]
+    batch: tuple[int, ...]
+    target: str
 
-    def first_left(self, steps: int) -> np.ndarray:
+    @staticmethod
+    def of(request: Request, path: Sequence[np.ndarray], target: str = "cpu") -> _Motion:
+        """The motion of a request that was kept as ``path``; refused where shapes or numbers say that it is none."""
+        mech, step = request.mech, request.step
+        if ACTIVE not in step.inputs:
+            refuse_infinitesimal_motions(mech, "the gradient of a rollout")
+        start = {name: states[..., 0, :] for name, states in zip(STATE, path, strict=False)}
+        inputs = [Array(name, core) for name, core in step.shapes(mech)]
+        arrays, batch = request.with_given(start).arrays(inputs, path[0].dtype, 1)
+        driven = {array.name: x for array, x in arrays.items() if array.name not in STATE}
+        for name in step.parameters:
+            check_bodies(mech, name, driven[name])
+        return _Motion(request, path, driven, batch, target)
+
+    @property
+    def _has_status(self) -> bool:
+        return self.request.step.has_status(self.request.mech)
+
+    def step_by_step(self) -> _Motion:
+        """Each of its steps as a motion of its own: steps are the last axis of the batch."""
+        path = [np.stack([x[..., :-1, :], x[..., 1:, :]], axis=-2) for x in self.path]
+        ranks = {name: len(core) for name, core in self.request.step.shapes(self.request.mech)}
+        driven = {name: np.expand_dims(x, x.ndim - ranks[name] - (name in PER_STEP)) for name, x in self.driven.items()}
+        request = replace(self.request, steps=1)
+        return _Motion(request, path, driven, (*self.batch, self.request.steps), self.target)
+
+    def gradients(
+        self, by: tuple[str, ...], weights: Sequence[np.ndarray], every: int
+    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """The gradients by these names, and (...): the first step of every motion, from 1, that is not the compiled
+        one, 0 where all are; ``weights`` are what the function owes to each state that is kept, ``every`` so many
+        steps."""
+        request, dtype = self.request, self.path[0].dtype
+        backward = _kernel(request.mech, request.step, by, dtype.name, self.target)
+        batch = np.broadcast_shapes(self.batch, *(x.shape[:-2] for x in weights))
+        sweep = _Sweep(backward, batch, request.steps, weights)
+        if every == 1:
+            left = self.first_left()
+            sweep.over(0, self.path, self.driven, weights)
+        else:
+            left = np.zeros(self.batch, int)
+            for record in reversed(range(request.steps // every)):
+                between = self.once_more(record, every)
+                own, _ = between.left()
+                left = np.where(own > 0, record * every + own, left)
+                sweep.over(
+                    record * every,
+                    between.path,
+                    between.driven,
+                    [_at_the_first(x[..., record, :], every) for x in weights],
+                )
+        found = {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
+        return {name: _unknown_before(name, x, left, x.ndim - backward.rank(name)) for name, x in found.items()}, left
+
+    def first_left(self) -> np.ndarray:
         """(...): the number of the first step, from 1, that is not the compiled one, 0 where all are.  Motions that
         were made with other arguments are refused where their first or last step shows it, or, within constraints, the
         first that is not compiled."""
-        if self.mech.loops:
-            left, doubtful = self.left()
-            looked_at = {int(doubtful[doubtful > 0].min()) - 1} if doubtful.any() else set()
-        else:
-            left, looked_at = _NONE, {0, steps - 1} if steps else set()
-        for record in looked_at:  # enough to tell another method, and other inputs mostly
+        left, doubtful = self.left()
+        looked_at = {int(doubtful[doubtful > 0].min()) - 1} if doubtful.any() else set()
+        if self.request.steps and not self._has_status:  # enough to tell another method, and other inputs mostly
+            looked_at = {0, self.request.steps - 1}
+        for record in looked_at:
             self.once_more(record, 1)
         return left
 
-    def once_more(self, record: int, every: int) -> tuple[dict[str, np.ndarray], Sequence[np.ndarray]]:
-        """What drives from one kept state to the next, and the states on the way, which must lead there but where steps
-        are not the compiled ones."""
-        inside = _segment(self.driven, record * every, every)
-        *states, status = self._motion([x[..., record, :] for x in self.path], inside, every)
-        ends = [x[..., record + 1, :] for x in self.path]
-        if self.mech.loops:
-            ends = [np.where(np.asarray(status == 0)[..., None], x, np.nan) for x in ends]
+    def once_more(self, record: int, every: int) -> _Motion:
+        """The steps from one kept state to the next, made again without warnings of where they start.  They must lead
+        there but where steps are not the compiled ones."""
+        some = slice(record * every, (record + 1) * every)
+        driven = {name: x[_cut(some, 2 + PER_STEP[name])] if name in PER_STEP else x for name, x in self.driven.items()}
+        given = {name: x[_cut(0, 1 + PER_STEP[name])] if name in PER_STEP else x for name, x in driven.items()}
+        given |= {name: x[..., record, :] for name, x in zip(STATE, self.path, strict=False)}
+        mech, step = self.request.mech, self.request.step
+        request = Request(mech, step, every, given, {}, {})
+        run = planned(request, Kept(every, 1, False), self.target)
+        run.goes_on = True
+        states, status = run.records()
+        compared = (status == 0)[..., None]
+        ends = []
+        for x, kept in zip(states, self.path, strict=True):
+            ends.append(np.where(compared | ~np.isfinite(x[..., -1, :]), kept[..., record + 1, :], np.nan))
         _check_arrival(states, ends, (record + 1) * every)
-        return inside, states
-
-    def _motion(
-        self, start: Sequence[np.ndarray], driven: Mapping[str, np.ndarray], steps: int
-    ) -> tuple[np.ndarray, ...]:
-        """The states from one checkpoint to the next, and their status."""
-        (q, v, *activation), tau, dt = start, driven["tau"][..., 0, :], driven["dt"]
-        options: dict[str, Any] = {}
-        if self.step.parameters:
-            options["parameters"] = {name: driven[name] for name in self.step.parameters}
-        if "wrenches" in driven:
-            options["wrenches"] = driven["wrenches"][..., 0, :, :]
-        if "target" in driven:
-            feedback = {"target": driven["target"][..., 0, :], "kp": driven["kp"], "kd": driven["kd"]}
-            options["feedback"] = feedback | ({GAIN: driven[GAIN]} if GAIN in driven else {})
-        options |= {name: driven[name][..., 0, :] for name in ("ctrl", ACTIVE) if name in driven}
-        if DRIVE in driven:
-            options[DRIVE] = driven[DRIVE][..., 0, :, :, :]
-        if activation:
-            options |= {"activation": activation[0], "return_activation": True}
-        if self.mech.loops:
-            options["return_status"] = True
-        return self.moved((q, v), tau, dt, steps, options)
-
-    def moved(
-        self, start: Sequence[np.ndarray], tau: Any, dt: Any, steps: int, options: Mapping[str, Any]
-    ) -> tuple[np.ndarray, ...]:
-        """The states of these steps, and their status, without warnings of where they start."""
-        q, v = start
-        with warnings.catch_warnings():
-            for kind in (LimitWarning, PenetrationWarning):
-                warnings.simplefilter("ignore", kind)
-            found = rollout(
-                self.mech, q, v, tau, dt, steps, self.step.method, **options, target=self.target,
-                passive=self.passive, coordinates=self.step.coordinates,
-            )  # fmt: skip
-        return found if self.mech.loops else (*found, _NONE)
+        return replace(self, request=request, path=states, driven=driven)
 
     def left(self) -> tuple[np.ndarray, np.ndarray]:
         """(...) each: the number of the first step, from 1, that the compiled one does not make, or not so that it can
         be relied on; and of the first that it does not make though it could be relied on.  0 where there is none."""
-        states = self.path
-        if states[0].shape[-2] < 2:
-            none = np.zeros(states[0].shape[:-2], int)
-            return none, none
-        step = float64_function(self.mech, self.step)
+        states, mech, step = self.path, self.request.mech, self.request.step
+        if states[0].shape[-2] < 2 or not self._has_status:
+            return np.zeros(self.batch, int), np.zeros(self.batch, int)
         given = {**self.driven, **dict(zip(STATE, (x[..., :-1, :] for x in states), strict=False))}
-        inputs = [_by_step(name, given[name], len(core)) for name, core in self.step.shapes(self.mech)]
+        inputs = [_by_step(name, given[name], len(core)) for name, core in step.shapes(mech)]
         with np.errstate(all="ignore"):
-            reached, reliability, _ = step(*(np.asarray(x, float) for x in inputs))
+            end, relied, _ = reached(mech, step, *(np.asarray(x, float) for x in inputs))
         there = [x[..., 1:, :] for x in states]
-        off = self._differ(np.split(reached, np.cumsum([x.shape[-1] for x in there])[:-1], axis=-1), there)
+        off = self._differ(np.split(end, np.cumsum([x.shape[-1] for x in there])[:-1], axis=-1), there)
         known = np.logical_and.reduce([np.isfinite(x).all(axis=-1) for x in there])
-        poor = ~(reliability > RELIABLE)
+        poor = ~relied
         first = [
             np.where(x.any(axis=-1), np.argmax(x, axis=-1) + 1, 0) for x in (known & (off | poor), known & off & ~poor)
         ]
@@ -752,7 +601,8 @@ class _Again:
     def _differ(self, states: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
         """(...): whether q, v, or activations if there are any, are not the same: lengths in units of the mechanism's
         size."""
-        own, slow = units(self.mech), SLOW * sizes_of(self.mech).rate
+        mech = self.request.mech
+        own, slow = units(mech), SLOW * sizes_of(mech).rate
         scales = ((own.positions, 1.0), (own.velocities, slow), (1.0, 1.0))
         found = []
         for x, y, (unit, least) in zip(states, others, scales, strict=False):

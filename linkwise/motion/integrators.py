@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.integrate
@@ -451,38 +451,45 @@ class _Hermite:
 
     def __init__(self, system: System, t_old: float, x_old: np.ndarray, t: float, x: np.ndarray):
         self._system, self._ends = system, ((t_old, x_old), (t, x))
-        self._slopes: tuple[np.ndarray, np.ndarray] | None = None
+        self._knots: list[Knot] | None = None
 
     def __call__(self, time: float) -> np.ndarray:
-        (t0, x0), (t1, x1) = self._ends
-        if self._slopes is None:
-            self._slopes = self._system.rates(t0, x0), self._system.rates(t1, x1)
-        return hermite(time, t0, t1, x0, x1, *self._slopes)
+        if self._knots is None:
+            self._knots = [Knot(t, x, self._system.rates(t, x)) for t, x in self._ends]
+        return hermite(time, *self._knots)
 
 
-def hermite(time: Any, t0: Any, t1: Any, x0: Any, x1: Any, rate0: Any, rate1: Any) -> np.ndarray:
-    """The cubic with these values and slopes at t0 and t1, at ``time``."""
-    h = t1 - t0
-    s = (time - t0) / h
+class Knot(NamedTuple):
+    """What a polynomial goes through: at the time t a value, its slope and its second derivative."""
+
+    t: Any
+    x: Any
+    rate: Any
+    bend: Any = None
+
+
+def hermite(time: Any, first: Knot, last: Knot) -> np.ndarray:
+    """The cubic through the values and slopes of two knots, at ``time``."""
+    h = last.t - first.t
+    s = (time - first.t) / h
     away = 1.0 - s
-    return away**2 * ((1.0 + 2.0 * s) * x0 + s * h * rate0) + s**2 * ((1.0 + 2.0 * away) * x1 - away * h * rate1)
+    start = away**2 * ((1.0 + 2.0 * s) * first.x + s * h * first.rate)
+    return start + s**2 * ((1.0 + 2.0 * away) * last.x - away * h * last.rate)
 
 
-def quintic(
-    time: Any, t0: Any, t1: Any, x0: Any, x1: Any, rate0: Any, rate1: Any, bend0: Any, bend1: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """The polynomial of degree five with these values, slopes and second derivatives at t0 and t1, and its slope."""
-    h = t1 - t0
+def quintic(time: Any, first: Knot, last: Knot) -> tuple[np.ndarray, np.ndarray]:
+    """The polynomial of degree five through two knots with their second derivatives, and its slope."""
+    h = last.t - first.t
 
-    def from_one_end(s: Any, h: Any, x: Any, rate: Any, bend: Any) -> tuple[Any, Any]:
-        away, rate, bend = 1.0 - s, h * rate, h**2 * bend
+    def from_one_end(s: Any, h: Any, knot: Knot) -> tuple[Any, Any]:
+        away, x, rate, bend = 1.0 - s, knot.x, h * knot.rate, h**2 * knot.bend
         rest = (1.0 + 3.0 * s + 6.0 * s**2) * x + s * (1.0 + 3.0 * s) * rate + 0.5 * s**2 * bend
         change = (3.0 + 12.0 * s) * x + (1.0 + 6.0 * s) * rate + s * bend
         return away**3 * rest, away**2 * (away * change - 3.0 * rest) / h
 
-    first = from_one_end((time - t0) / h, h, x0, rate0, bend0)
-    second = from_one_end((t1 - time) / h, -h, x1, rate1, bend1)
-    return first[0] + second[0], first[1] + second[1]
+    start = from_one_end((time - first.t) / h, h, first)
+    end = from_one_end((last.t - time) / h, -h, last)
+    return start[0] + end[0], start[1] + end[1]
 
 
 def whole_steps(duration: float, step: float) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import constraints
 from ..compiler.ir.program import Array, Program
 from ..compiler.known_targets import is_long, load, rollout_targets
 from ..compiler.passes.scan import scan
@@ -22,44 +22,27 @@ from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import kernel_function, stored
 from ..compiler.variants import shared_by_variants
 from ..control.compiled import CompiledControl
-from ..dynamics.by_actuator import unless_empty
-from ..dynamics.by_joint import state_by_joint
+from ..dynamics.by_actuator import inputs_by_actuator
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
-from ..dynamics.states import ByJoint, Float64Array
-from ..mechanism import Mechanism, one_of
+from ..dynamics.states import STATE, ByJoint, Float64Array, real_numbers
+from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.elements import CONTACT_FRICTION
 from ..mechanism.quaternions import has_quaternions, with_unit_quaternions
-from .arguments import (
-    CONFIGURATIONS,
-    acting_laws,
-    by_name,
-    by_step,
-    controls_of,
-    count,
-    drives_of,
-    feedback_of,
-    input_arrays,
-    numbers_that_act,
-    plain_arrays,
-    precision,
-    schedule_of,
-    step_length,
-    stride,
-    with_controller,
-    without_time,
-)
+from .arguments import CONFIGURATIONS, Driving, Request, by_step, numbers_that_act, stride
 from .checks import (
     check_bodies,
+    finite_states,
+    warn_first,
+    warn_of_creep,
     warn_of_limits_left_out,
+    warn_of_slip_in_rollout,
     warn_of_starts_beyond_limits,
     warn_of_starts_in_penetration,
     with_largest,
 )
 from .constrained import WithinConstraints, onto_loops, onto_loops_on_device, refuse_open_schedule
-from .controllers import asking_controllers
-from .forces import Held
-from .records import apart_from, look_at_records, no_place, results_of, returned, started, with_batch
+from .forces import Held, answer
 from .step import (
     ACTIVATION,
     ACTIVE,
@@ -72,17 +55,16 @@ from .step import (
     PER_STEP,
     TRUSTED,
     Step,
-    step_of,
     warn_of_long_steps,
 )
 
+WHOLE = 1e-6  # by which a period of a held controller may miss a whole number of steps, in steps
 #: Operations: in momenta every stage waits for the one before, and steps this short for their own results; so many
 #: vectors of states are then computed side by side, if there are so many states.
 SHORT = {4: 600, 2: 2000}
 MANY = {4: 64, 2: 16}
 
 
-@asking_controllers
 def rollout(
     mech: Mechanism,
     q0: ByJoint | None,
@@ -162,36 +144,26 @@ def rollout(
     usual = values and parameters is passive is active is drive is None and not return_status
     key = _key(values, dt, (steps, every, final_only), (method, target, coordinates)) if usual else None
     if plan := _known(mech, key):
-        return returned(plan.again(mech, values, out)[0], return_activation)
-    step, target = step_of(mech, method, coordinates), one_of("target", target, rollout_targets())
-    parameters, steps = by_name("parameters", parameters, "{'mass': masses}"), count("steps", steps, 0)
-    step = step.given(tuple(parameters))
-    acting = acting_laws(mech, passive, step, dt)
-    ctrl = own_ctrl = unless_empty(mech, ctrl)  # references of controllers, behind it, do not decide on the precision
-    acting, feedback, ctrl = with_controller(mech, acting, feedback, ctrl, dt, steps, bool(parameters))
-    more = {} if wrenches is None else {"wrenches": wrenches}
-    more |= feedback_of(mech, feedback) | controls_of(mech, acting, ctrl, activation) | schedule_of(mech, active)
-    state = state_by_joint(mech.constraints.at_time(0.0), {"q": q0, "v": v0, "tau": tau})
-    if mech.constraints.driven:
-        more |= drives_of(mech, drive, step, dt, steps)
-        if v0 is None and drive is None:  # as slow as drives let it be
-            start = mech.initial if state["q"] is None else np.asarray(state["q"])
-            now = mech.constraints.at_time(0.0)
-            state["v"] = constraints.project(now, start, np.zeros((*start.shape[:-1], mech.nv)))[1]
-        mech = without_time(mech)
-    elif drive is not None:
-        drives_of(mech, drive, step, dt, steps)
-    given = {**state, "dt": step_length(mech, dt), **more, **parameters}
-    device = _device(target, given)
-    target, given = ("cuda", device.seen) if device else (target, plain_arrays(given))
-    asked = {**(feedback or {}), "q": q0, "v": v0, "tau": tau, "ctrl": own_ctrl, ACTIVATION: activation}
-    dtype = precision({**given, "ctrl": own_ctrl}, asked)
-    kept = Kept(steps, stride(steps, every, final_only), final_only)
-    plan, arrays = _planned(mech, step.given(step.parameters, acting, tuple(more)), kept, dtype, target, given)
+        return returned(Run(mech, plan, plan.again(mech, values)).records(out)[0], return_activation)
+    target = one_of("target", target, rollout_targets())
+    driving = Driving(
+        tau, dt, steps, method, coordinates, passive, wrenches, feedback, parameters, ctrl, activation, active, drive
+    )
+    request = driving.request(mech, q0, v0)
+    kept = Kept(request.steps, stride(request.steps, every, final_only), final_only)
     warn_of_limits_left_out(mech, passive)
-    found, status = plan.records(mech, arrays, out, device, passive is None)
-    if key and device is None and not (mech.loops or plan.in_momenta):
-        _remember(mech, key, plan, values, arrays)
+    if request.held:
+        if out is not None:
+            raise MechanismError("rollout: out is not for controllers that are held; leave it out")
+        found, status = _in_turns(request.plain(), kept, target, passive is None)
+    else:
+        device = _device(target, request.given)
+        request = request.with_given(device.seen) if device else request.plain()
+        run = planned(request, kept, "cuda" if device else target)
+        run.limits_act = passive is None
+        found, status = run.records(out, device)
+        if key and device is None and run.is_repeatable:
+            _remember(mech, key, run.plan, values, run.arrays)
     return (*returned(found, return_activation), *(status,) * return_status)
 
 
@@ -221,67 +193,66 @@ class Compiled:
     numbers: Mapping[str, np.ndarray]
 
 
-def compiled_rollout(
-    mech: Mechanism, step: Step, dtype: str, target: str, all_states: bool, vectors: int = 1
-) -> Compiled:
-    """The rollout of a step, from the mechanism's own store or made now.
+class Form(NamedTuple):
+    """What code a rollout becomes.
 
-    all_states   whether every state is kept, as rollouts in momenta have to know
-    vectors      of states, that may be computed side by side
+    with_velocities   in momenta: whether every state is kept; None in velocities
+    vectors           of states, that may be computed side by side
     """
-    with_velocities = all_states if in_momenta(step, target) else None
+
+    dtype: str
+    target: str
+    with_velocities: bool | None = None
+    vectors: int = 1
+
+
+def compiled_rollout(mech: Mechanism, step: Step, form: Form) -> Compiled:
+    """The rollout of a step, from the mechanism's own store or made now."""
 
     def rollout(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        decided = step.decisions(mech)
-        program = remembered_program(_over_steps, mech, step, decided, dtype, target, numbers, with_velocities, vectors)
+        program = remembered_program(_over_steps, mech, step, step.decisions(mech), form, numbers)
         inputs = tuple(replace(array, axes=()) for array in program.inputs)
-        run = load(program, dtype, target)
-        return (run, inputs) if with_velocities is None else without_momenta(run, inputs)
+        run = load(program, form.dtype, form.target)
+        return (run, inputs) if form.with_velocities is None else without_momenta(run, inputs)
 
     def shared(numbers: Any) -> Any:
         run, inputs = rollout((numbers,))
         return lambda variant, vector: Compiled(run, inputs, {"numbers": vector})
 
-    def own() -> Compiled:
-        return Compiled(*rollout(), {})
-
-    request = ("rollout", step, target, with_velocities, vectors)
-    return stored(mech, (*request, dtype), lambda: shared_by_variants(mech, request, dtype, own, shared))
+    request = ("rollout", step, form)
+    return stored(
+        mech, request, lambda: shared_by_variants(mech, request, form.dtype, lambda: Compiled(*rollout(), {}), shared)
+    )
 
 
 def _over_steps(
-    mech: Mechanism,
-    step: Step,
-    decided: Mapping[str, Any],
-    dtype: str,
-    target: str,
-    numbers: tuple[Any, ...],
-    with_velocities: bool | None,
-    vectors: int,
+    mech: Mechanism, step: Step, decided: Mapping[str, Any], form: Form, numbers: tuple[Any, ...]
 ) -> Program:
-    """The program of a rollout; ``decided`` are the decisions of the mechanism that it goes by."""
-    program = step.program(mech, dtype, numbers, with_velocities=with_velocities, loops=None)
+    """The program of a rollout; ``decided`` are the decisions of the mechanism that it goes by, ``numbers`` inputs of
+    it."""
+    _, target, with_velocities, vectors = form
+    options: dict[str, Any] = {"with_velocities": with_velocities, "loops": None}
+    program = step.program(mech, form.dtype, numbers, **options)
     if not program.loops and is_long(program, target):  # stages of one kind as a loop, but within constraints
-        stages = not mech.loops
-        program = step.program(mech, dtype, numbers, with_velocities=with_velocities, loops=None, stages=stages)
+        program = step.program(mech, form.dtype, numbers, **options, stages=not mech.loops)
     per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
     carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
     last = (MOMENTA + NEXT,) if with_velocities else ()
     return scan(program, carried, per_run, registers(program, vectors), last)
 
 
-def _planned(
-    mech: Mechanism, step: Step, kept: Kept, dtype: str, target: str, given: Mapping[str, Any]
-) -> tuple[Plan, dict[Array, Any]]:
-    """The rollout of what is given by name, and its arrays."""
-    vectors = side_by_side(step, given["q"], given["v"])
-    compiled = compiled_rollout(mech, step, dtype, target, kept.all, vectors)
-    given = {**given, **compiled.numbers, TRUSTED: NONE_YET}
-    precision, turns = np.dtype(dtype), has_quaternions(mech)
-    arrays, batch = input_arrays(mech, compiled.inputs, given, precision, kept.steps, kept.every)
+def planned(request: Request, kept: Kept, target: str) -> Run:
+    """The rollout of a request."""
+    mech, step, precision = request.mech, request.step, request.precision
+    dtype, vectors = np.dtype(precision), side_by_side(step, request.given["q"], request.given["v"])
+    with_velocities = kept.all if in_momenta(step, target) else None
+    compiled = compiled_rollout(mech, step, Form(precision, target, with_velocities, vectors))
+    request = request.with_given({**compiled.numbers, TRUSTED: NONE_YET})
+    arrays, batch = request.arrays(compiled.inputs, dtype, kept.every)
     sizes = (mech.nq, mech.nv, *(step.acting.n_activation,) * bool(step.acting.n_activation))
     shapes = [(*kept.axes(batch), size) for size in sizes]
-    return Plan(step, kept, precision, target, compiled, batch, shapes, turns), arrays
+    kind = ConstrainedRun if mech.loops else Run
+    return kind(mech, Plan(step, kept, dtype, target, compiled, batch, shapes, has_quaternions(mech)), arrays)
 
 
 @dataclass(frozen=True)
@@ -312,8 +283,8 @@ class Plan:
     def in_momenta(self) -> bool:
         return in_momenta(self.step, self.target)
 
-    def again(self, mech: Mechanism, values: tuple[Any, ...], out: Any) -> tuple[Any, np.ndarray]:
-        """The records of other numbers, in the order of ``GIVEN``."""
+    def again(self, mech: Mechanism, values: tuple[Any, ...]) -> dict[Array, Any]:
+        """The arrays of other numbers, in the order of ``GIVEN``."""
         arrays, steps, every = {}, self.kept.steps, self.kept.every
         for array, source in zip(self.compiled.inputs, self.sources, strict=True):
             if type(source) is not int:
@@ -323,112 +294,105 @@ class Plan:
             if self.turns and array.name in CONFIGURATIONS:
                 x = with_unit_quaternions(mech, CONFIGURATIONS[array.name], x)
             arrays[array] = by_step(x, len(array.shape), steps, every) if array.name in PER_STEP else x
-        return self.records(mech, arrays, out)
+        return arrays
 
-    def records(
-        self,
-        mech: Mechanism,
-        arrays: dict[Array, Any],
-        out: Any,
-        device: DeviceCall | None = None,
-        limits_act: bool = True,
-    ) -> tuple[Any, np.ndarray]:
+
+@dataclass
+class Run:
+    """One rollout: its plan and the arrays that it is made of.
+
+    arrays       inputs, those of every step (..., records, every, core)
+    limits_act   whether those of the mechanism's joints do
+    goes_on      whether it goes on from where another has ended, and starts are not looked at
+    """
+
+    mech: Mechanism
+    plan: Plan
+    arrays: dict[Array, Any]
+    limits_act: bool = True
+    goes_on: bool = False
+
+    def records(self, out: Any = None, device: DeviceCall | None = None) -> tuple[Any, np.ndarray]:
         """The states that are kept, the initial ones among them, on a GPU arrays of the caller's library; and the
-        status of each motion.
-
-        device       what takes arrays to the GPU; None on the CPU
-        limits_act   whether those of the mechanism's joints do
-        """
+        status of each motion.  ``device`` takes arrays to the GPU, None: on the CPU."""
+        plan = self.plan
+        steps, final_only, shapes = plan.kept.steps, plan.kept.final_only, plan.shapes
         if out is not None:
-            arrays = dict(zip(arrays, apart_from(out, arrays.values()), strict=True))
-        names = self.step.parameters
-        varied = {array: x for array, x in arrays.items() if array.name in names} if names else {}
-        self._check(mech, arrays, varied, limits_act)
-        if mech.loops:
-            numbers = {x.name: arrays[x] for x in of_bodies(mech, varied)}
-            if DRIVE in self.step.inputs and self.kept.steps:
-                numbers[DRIVE] = next(x for array, x in arrays.items() if array.name == DRIVE)[..., 0, 0, 0, :, :]
-            _close(mech, self.step, arrays, numbers, device)
-        initial = list(arrays.values())[:2]
-        if len(self.shapes) > 2:
-            initial += [x for array, x in arrays.items() if array.name == ACTIVATION]
-        steps, final_only = self.kept.steps, self.kept.final_only
+            self.arrays = dict(zip(self.arrays, apart_from(out, self.arrays.values()), strict=True))
+        self._check()
+        self._close(device)
+        initial = list(self.arrays.values())[:2]
+        if len(shapes) > 2:
+            initial += [x for array, x in self.arrays.items() if array.name == ACTIVATION]
         if device is None:
-            found = results_of(out, self.shapes, self.dtype)
-            kept = started(initial, found, steps, final_only)
-            return found, self._here(mech, arrays, varied, found, kept) if steps else np.zeros(self.batch, int)
+            results = results_of(out, shapes, plan.dtype)
+            kept = started(initial, results, steps, final_only)
+            status = self._here(results, kept) if steps else np.zeros(plan.batch, int)
+            self._look_at_friction(kept)
+            return results, status
         with device.stream():
-            there = device.results(out, self.shapes, self.dtype)
+            there = device.results(out, shapes, plan.dtype)
             if there is None:
-                raise KernelError(no_place(self.shapes, self.dtype, " on the device"))
+                raise KernelError(no_place(shapes, plan.dtype, " on the device"))
             kept = started(device.copied(initial), there, steps, final_only)
-            status = self._on_device(mech, arrays, varied, device, kept) if steps else np.zeros(self.batch, int)
+            status = self._on_device(device, kept) if steps else np.zeros(plan.batch, int)
             return device.delivered(there, out), status
 
-    def _here(
-        self,
-        mech: Mechanism,
-        arrays: Mapping[Array, Any],
-        varied: Mapping[Array, Any],
-        found: Sequence[np.ndarray],
-        kept: list[np.ndarray],
-    ) -> np.ndarray:
+    @property
+    def _varied(self) -> dict[Array, Any]:
+        """Numbers of the mechanism that differ from state to state."""
+        names = self.plan.step.parameters
+        return {array: x for array, x in self.arrays.items() if array.name in names} if names else {}
+
+    @property
+    def _bodies(self) -> dict[Array, Any]:
+        """Those of them that are of bodies, not of what acts on them."""
+        return {array: x for array, x in self._varied.items() if not numbers_that_act(self.mech, (array.name,))}
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether other calls can go by its plan with their numbers alone."""
+        return not self.plan.in_momenta
+
+    def _close(self, device: DeviceCall | None) -> None:
+        """Initial states that constraints allow."""
+
+    def _here(self, results: Sequence[np.ndarray], kept: list[np.ndarray]) -> np.ndarray:
         """Run on the CPU; the status."""
-        status: Any = 0
-        if mech.loops:
-            status = self._within_constraints(mech, arrays, varied, kept).run_here()
-        else:
-            with np.errstate(all="ignore"):  # what is lost is told below, once
-                if self.in_momenta:
-                    self._from_momenta(mech, arrays, varied, found, kept)
-                else:
-                    self.compiled.run(*arrays.values(), out=tuple(kept))
-        judged = not (varied and any(array.name.endswith(CONTACT_FRICTION) for array in varied))
-        lost = look_at_records(mech, self.step, arrays, self.batch, kept, self.kept.every, judged)
-        return np.where(status == 0, lost, status) if mech.loops else lost
+        with np.errstate(all="ignore"):  # what is lost is told below, once
+            if self.plan.in_momenta:
+                self._from_momenta(results, kept)
+            else:
+                self.plan.compiled.run(*self.arrays.values(), out=tuple(kept))
+        return self._lost(kept[1])
 
-    def _on_device(
-        self,
-        mech: Mechanism,
-        arrays: Mapping[Array, Any],
-        varied: Mapping[Array, Any],
-        device: DeviceCall,
-        kept: list[Any],
-    ) -> np.ndarray:
-        """Run on a GPU; the status.  Closed mechanisms may need the same rollout on the CPU."""
-        there = dict(zip(arrays, device.copied([*arrays.values()]), strict=True))
-        if not mech.loops:
-            self.compiled.run(*there.values(), out=tuple(kept))
-            return np.zeros(self.batch, int)
-        constrained = replace(self._within_constraints(mech, arrays, varied, kept), arrays=there)
-        return constrained.run_on_device(
-            device, lambda: compiled_rollout(mech, self.step, self.dtype.name, "cpu", self.kept.all).run
-        )
+    def _on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
+        """Run on a GPU; the status."""
+        self.plan.compiled.run(*device.copied([*self.arrays.values()]), out=tuple(kept))
+        return np.zeros(self.plan.batch, int)
 
-    def _within_constraints(
-        self, mech: Mechanism, arrays: Mapping[Array, Any], varied: Mapping[Array, Any], kept: Sequence[Any]
-    ) -> WithinConstraints:
-        whole = with_batch(arrays, self.batch)
-        return WithinConstraints(mech, self.step, self.compiled.run, arrays, whole, kept, bool(varied))
+    def _with_batch(self) -> dict[str, np.ndarray]:
+        """All inputs by name, each with all batch axes; those of every step as (..., steps, core)."""
+        given, batch = {}, self.plan.batch
+        for array, values in self.arrays.items():
+            per_step = array.name in PER_STEP
+            core = values.shape[values.ndim - len(array.shape) - 2 * per_step :]
+            values = np.broadcast_to(values, (*batch, *core))
+            given[array.name] = values.reshape(*batch, core[0] * core[1], *array.shape) if per_step else values
+        return given
 
-    def _from_momenta(
-        self,
-        mech: Mechanism,
-        arrays: Mapping[Array, Any],
-        varied: Mapping[Array, Any],
-        found: Sequence[np.ndarray],
-        kept: Sequence[np.ndarray],
-    ) -> None:
+    def _from_momenta(self, results: Sequence[np.ndarray], kept: Sequence[np.ndarray]) -> None:
         """Steps from momenta to momenta, and the velocities of the states that are kept.
 
         The velocities of a state are known at the start of the step that leaves it: where every state is kept, those
         are the records of v, one place earlier than the positions after the step, and only the last state is solved for
         alone.  Where some are kept, momenta are recorded in their place and solved for together in the end.
         """
-        run, parameters, inputs, (q, v, *_) = self.compiled.run, of_bodies(mech, varied), [*arrays.values()], kept
+        mech, run, parameters, inputs = self.mech, self.plan.compiled.run, self._bodies, [*self.arrays.values()]
+        q, v, *_ = kept
         p = _computed(mech, "joint_momenta", inputs[0], inputs[1], parameters)
-        if self.kept.all:
-            last, of_starts = np.empty((*self.batch, mech.nv), v.dtype), found[1]
+        if self.plan.kept.all:
+            last, of_starts = np.empty((*self.plan.batch, mech.nv), v.dtype), results[1]
             run(p, *inputs, out=(q, of_starts[..., :-1, :], *kept[2:], last))
             of_starts[..., 0, :] = inputs[1]
             v[..., -1, :] = _computed(mech, "momentum_velocities", q[..., -1, :], last, parameters)
@@ -437,51 +401,99 @@ class Plan:
             each = {array: np.expand_dims(x, x.ndim - len(array.shape)) for array, x in parameters.items()}
             v[...] = _computed(mech, "momentum_velocities", q, v, each)
 
-    def _check(
-        self, mech: Mechanism, arrays: Mapping[Array, Any], varied: Mapping[Array, Any], limits_act: bool
-    ) -> None:
+    # -- before and after ---------------------------------------------------------------------------------
+
+    def _check(self) -> None:
         """Refuse numbers that no body has; warn of steps that are too long, and of starts beyond limits or in
         penetration."""
+        mech, step, varied = self.mech, self.plan.step, self._varied
         for array, values in varied.items():
             check_bodies(mech, array.name, values)
-        start = next(iter(arrays.values()))
-        if not isinstance(start, np.ndarray):
+        start = next(iter(self.arrays.values()))
+        if self.goes_on or not isinstance(start, np.ndarray):
             return  # on a GPU they are taken as they are
-        if self.step.acting.laws:
-            dt = next(x for array, x in arrays.items() if array.name == "dt")
-            bodies = of_bodies(mech, varied)
+        if step.acting.laws:
+            bodies = self._bodies
             acts = {array.name: x for array, x in varied.items() if array not in bodies}
-            acting = with_largest(mech, self.step.acting, acts) if acts else self.step.acting
-            warn_of_long_steps(mech, replace(self.step, acting=acting) if acts else self.step, dt)
-        if limits_act:
+            acting = with_largest(mech, step.acting, acts) if acts else step.acting
+            warn_of_long_steps(mech, replace(step, acting=acting) if acts else step, self._input("dt"))
+        if self.limits_act:
             warn_of_starts_beyond_limits(mech, start)
         warn_of_starts_in_penetration(mech, start)
 
+    def _input(self, name: str) -> Any:
+        return next(x for array, x in self.arrays.items() if array.name == name)
 
-def _close(
-    mech: Mechanism,
-    step: Step,
-    arrays: dict[Array, Any],
-    parameters: Mapping[str, Any],
-    device: DeviceCall | None,
-) -> None:
-    """The initial states with their constraints kept; under a schedule those that hold must be closed already, and
-    engage by the impact of the first step."""
-    q, v, *_ = arrays
-    if ACTIVE in step.inputs:
-        if device is None:
-            active = next(x for array, x in arrays.items() if array.name == ACTIVE)
-            refuse_open_schedule(mech, arrays[q], active, parameters)
-        return
-    if device:
-        arrays[q], arrays[v] = onto_loops_on_device(device, mech, arrays[q], arrays[v], parameters)
-    else:
-        arrays[q], arrays[v] = onto_loops(mech, arrays[q], arrays[v], parameters)
+    def _lost(self, v: np.ndarray) -> np.ndarray:
+        """Warn where numbers that are finite have led to some that are not, which stay so: the last record tells.
+        Returns the step by which they did, 0 where they did not."""
+        finite = np.isfinite(v[..., -1, :])
+        if finite.all():
+            return np.zeros(self.plan.batch, int)
+        inputs = self._with_batch()
+        inputs.pop("numbers", None)
+        method, every, lost = self.plan.step.name, self.plan.kept.every, ~finite.all(axis=-1)
+        lost &= finite_states(self.plan.batch, *inputs.values())
+        first = (np.argmin(np.isfinite(v).all(axis=-1), axis=-1) + 1) * every
+        stiff = "where damping, friction or stops of joints, or kd of lw.control.joint_feedback, are stiff"
+        other_method = "" if method == "semi_implicit" else f"method='semi_implicit' {stiff}, "
+        warn_first(
+            np.where(lost, first, -1),
+            inputs["dt"],
+            f"steps of {method!r} are too long for the motion of mechanism {self.mech.name!r}, whose velocities grew "
+            "beyond all numbers",
+            f"take smaller steps, {other_method}or lw.simulate with method='radau'",
+            every,
+        )
+        return np.where(lost, first, 0)
+
+    def _look_at_friction(self, kept: Sequence[np.ndarray]) -> None:
+        """Warn of friction that steps cannot follow."""
+        mech, step, (q, v, *_) = self.mech, self.plan.step, kept
+        if not step.acting.laws or not v.size:
+            return
+        dt = self._input("dt")
+        longest = float(np.abs(dt).max(initial=0.0))
+        warn_of_creep(mech, step.name, step.acting, longest, v)
+        if not step.is_implicit and not any(name.endswith(CONTACT_FRICTION) for name in step.parameters):
+            warn_of_slip_in_rollout(mech, step.name, longest, self.plan.kept.every * q.shape[-2] * dt, q, v)
 
 
-def of_bodies(mech: Mechanism, varied: Mapping[Array, Any]) -> dict[Array, Any]:
-    """Those numbers that are of bodies, not of what acts on them."""
-    return {array: x for array, x in varied.items() if not numbers_that_act(mech, (array.name,))}
+class ConstrainedRun(Run):
+    """One within constraints, which starts and stays on them."""
+
+    @property
+    def is_repeatable(self) -> bool:
+        return False
+
+    def _close(self, device: DeviceCall | None) -> None:
+        """The initial states with their constraints kept; under a schedule those that hold must be closed already, and
+        engage by the impact of the first step."""
+        arrays, step = self.arrays, self.plan.step
+        q, v, *_ = arrays
+        numbers = {x.name: arrays[x] for x in self._bodies}
+        if DRIVE in step.inputs and self.plan.kept.steps:
+            numbers[DRIVE] = self._input(DRIVE)[..., 0, 0, 0, :, :]
+        if ACTIVE in step.inputs:
+            if device is None:
+                refuse_open_schedule(self.mech, arrays[q], self._input(ACTIVE), numbers)
+        elif device:
+            arrays[q], arrays[v] = onto_loops_on_device(device, self.mech, arrays[q], arrays[v], numbers)
+        else:
+            arrays[q], arrays[v] = onto_loops(self.mech, arrays[q], arrays[v], numbers)
+
+    def _here(self, results: Sequence[np.ndarray], kept: list[np.ndarray]) -> np.ndarray:
+        return self._within_constraints(kept).run_here()
+
+    def _on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
+        """Steps that cannot be relied on need the same rollout on the CPU."""
+        there = dict(zip(self.arrays, device.copied([*self.arrays.values()]), strict=True))
+        constrained, on_cpu = replace(self._within_constraints(kept), arrays=there), Form(self.plan.dtype.name, "cpu")
+        return constrained.run_on_device(device, lambda: compiled_rollout(self.mech, self.plan.step, on_cpu).run)
+
+    def _within_constraints(self, kept: Sequence[Any]) -> WithinConstraints:
+        plan, given = self.plan, self._with_batch()
+        return WithinConstraints(self.mech, plan.step, plan.compiled.run, self.arrays, given, kept, bool(self._varied))
 
 
 def _device(target: str, given: Mapping[str, Any]) -> DeviceCall | None:
@@ -498,6 +510,117 @@ def _device(target: str, given: Mapping[str, Any]) -> DeviceCall | None:
         return None  # what follows says what to do about such arrays
     except UnreadableArrayError as error:
         raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
+
+
+# -- results ------------------------------------------------------------------------------------------
+
+
+def started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
+    """Write the initial states, if they are kept, and give the places of the records that follow."""
+    records = [x[..., None, :] if final_only else x for x in results]
+    if not final_only or not steps:
+        for record, first in zip(records, initial, strict=True):
+            record[..., 0, :] = first
+    return records if final_only else [record[..., 1:, :] for record in records]
+
+
+def results_of(
+    out: tuple[np.ndarray, np.ndarray] | None, shapes: list[tuple[int, ...]], dtype: np.dtype
+) -> Sequence[np.ndarray]:
+    """The arrays given for q and v if they fit, else new ones."""
+    if out is None:
+        return [np.empty(shape, dtype) for shape in shapes]
+    fits = isinstance(out, tuple) and len(out) == len(shapes) and all(isinstance(x, np.ndarray) for x in out)
+    if not fits or any(
+        x.shape != shape or x.dtype != dtype or not x.flags.writeable for x, shape in zip(out, shapes, strict=True)
+    ):
+        raise KernelError(no_place(shapes, dtype))
+    if any(np.may_share_memory(*pair) for pair in combinations(out, 2)):
+        raise KernelError("rollout: the arrays of out must not share memory")
+    return out
+
+
+def no_place(shapes: list[tuple[int, ...]], dtype: np.dtype, where: str = "") -> str:
+    needed = " and ".join(map(str, shapes))
+    last = ", the last for activations" if len(shapes) > 2 else ""
+    count = "three" if last else "two"
+    return f"rollout: out must be a tuple of {count} writable arrays{where} of dtype {dtype}, shapes {needed}{last}"
+
+
+def returned(found: Any, asked: bool) -> tuple[Any, ...]:
+    """(q, v), and the activations if they are asked for."""
+    q, v, *activation = found
+    if not asked:
+        return q, v
+    return q, v, activation[0] if activation else np.zeros((*q.shape[:-1], 0), q.dtype)
+
+
+def apart_from(out: Any, inputs: Iterable[Any]) -> list[Any]:
+    """Inputs, copied where they share memory with arrays that are given for the results: these are written to from the
+    first record on, inputs are read to the last."""
+    results = [x for x in out if isinstance(x, np.ndarray)] if isinstance(out, tuple) else []
+    return [
+        x.copy() if any(isinstance(x, np.ndarray) and np.may_share_memory(x, y) for y in results) else x for x in inputs
+    ]
+
+
+# -- under controllers that are held ------------------------------------------------------------------
+
+
+def _in_turns(request: Request, kept: Kept, target: str, limits_act: bool) -> tuple[list[np.ndarray], np.ndarray]:
+    """One short rollout after the other, each under what the controllers gave at its start (zero-order hold)."""
+    mech, steps, dtype = request.mech, request.steps, np.dtype(request.precision)
+    length = request.given["dt"]
+    turn, n_activation = _steps_of_a_turn(request), request.step.acting.n_activation
+    given = ((name, request.given[name]) for name in ("q", "v"))
+    q, v = (np.asarray(STATE[name].otherwise(mech) if x is None else x, dtype) for name, x in given)
+    batch = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
+    state = [np.broadcast_to(x, (*batch, np.shape(x)[-1])) for x in (q, v)]
+    names, paths, status = ("q", "v", *(ACTIVATION,) * bool(n_activation)), [], np.zeros((), int)
+    state += [request.given[name] for name in names[2:]]
+    for start in range(0, max(steps, 1), turn):
+        count = min(turn, steps - start)
+        part = request.part(start, count).with_given(dict(zip(names, state, strict=True)))
+        answers = {name: _asked(part, name, x, start * length).astype(dtype) for name, x in request.held.items()}
+        run = planned(part.with_given(answers if steps else {}), Kept(count, 1, False), target)
+        run.limits_act, run.goes_on = limits_act, start > 0
+        path, ended = run.records()
+        state = [x[..., -1, :] for x in path]
+        paths.append([x if not start else x[..., 1:, :] for x in path])
+        status = np.where((status == 0) & (ended > 0), ended + start, status)
+    whole = [np.concatenate(parts, axis=-2) for parts in zip(*paths, strict=True)]
+    return [x[..., -1, :] if kept.final_only else x[..., :: kept.every, :] for x in whole], status
+
+
+def _steps_of_a_turn(request: Request) -> int:
+    """How many steps lie between two questions."""
+    length = real_numbers("dt", request.given["dt"])
+    periods = {one.period for one in request.held.values()}
+    if length.ndim or len(periods) > 1:
+        raise MechanismError("rollout: controllers that are held need one dt for all states, and the same period")
+    (period,) = periods
+    steps = period / abs(float(length)) if length else 0.0
+    if round(steps) < 1 or abs(steps - round(steps)) > WHOLE * steps:
+        raise MechanismError(
+            f"rollout: the period {period:g} s of a held controller must be a whole number of steps, of "
+            f"{float(length):g} s"
+        )
+    return round(steps)
+
+
+def _asked(request: Request, name: str, controller: Held, t: float) -> np.ndarray:
+    """What a controller gives in the state of a request, for all its steps: (..., 1, n)."""
+    mech, (q, v) = request.mech, (request.given["q"], request.given["v"])
+    size = mech.nv if name == "tau" else mech.n_ctrl
+    values = answer(name, lambda *state: inputs_by_actuator(mech, controller(*state)), t, q, v)
+    if values.shape[-1:] != (size,) or values.ndim > v.ndim:
+        raise MechanismError(
+            f"rollout: at t = {t:.6g} s {name} gives an array of shape {values.shape}, expected (..., {size})"
+        )
+    references = np.atleast_2d(request.given[name])[..., size:] if name == "ctrl" else values[..., None, :0]
+    rows = np.broadcast_shapes((*values.shape[:-1], 1), references.shape[:-1])
+    both = [np.broadcast_to(x, (*rows, x.shape[-1])) for x in (values[..., None, :], references)]
+    return np.concatenate(both, axis=-1)
 
 
 # -- plans that are kept ------------------------------------------------------------------------------

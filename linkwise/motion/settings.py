@@ -184,17 +184,13 @@ def with_floats(settings: Setup, duration: Any) -> Setup:
     """The settings with their numbers checked, for a motion of ``duration`` seconds, and as floats, which files can
     hold."""
     check_positive("duration", duration)
-    found: dict[str, Any] = {name: getattr(settings, name) for name in ("rtol", "tolerance", "worst_condition")}
-    if settings.atol is not None:
-        found["atol"] = settings.atol
-    for name, value in found.items():
-        check_positive(name, value)
+    names = ["rtol", "tolerance", "worst_condition", *["atol"] * (settings.atol is not None)]
     if settings.step is not None:
-        found["step"] = settings.step
+        names.append("step")
         check_positive("step", settings.step, "number of seconds")
         if settings.method not in ADAPTIVE:
             whole_steps(duration, settings.step)
-    floats: dict[str, Any] = {name: float(value) for name, value in found.items()}
+    floats: dict[str, Any] = {name: float(getattr(settings, name)) for name in names}
     return replace(settings, **floats)
 
 

@@ -22,7 +22,6 @@ from ..dynamics.passive import Passive
 from ..dynamics.resolved import no_controls, resolved
 from ..dynamics.states import ByJoint, real_numbers, state_arrays
 from ..mechanics.algorithms.steps_in_variables import VARIABLES, methods_in
-from ..mechanics.elements.law import Acting
 from ..mechanism import (
     Mechanism,
     MechanismError,
@@ -135,14 +134,19 @@ def simulate(
     method = method or ("radau" if rubs(mech) else "dop853")
     setup = checked(mech, settings, method, step, duration)
     acting = resolved(mech, passive, *_fixed_steps(setup))
-    _check_free(settings.keep_energy, control, acting, wrenches)
+    if settings.keep_energy and any(force is not None for force in (control, acting, wrenches)):
+        raise ValueError(NOT_FREE)
     warn_of_drives(mech, 0.0, duration)
     now = mech.constraints.at_time(0.0)
     q, v = _initial_state(now, q0, v0, setup, passive)
-    if mech.loops and setup.stabilization is None:  # which leaves them as they are
+    if setup.stabilization is None:  # which leaves them as they are
         warn_if_open(now, constraints.position_error(now, q))
     driving = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
-    _check_activation(driving, setup.coordinates)
+    if driving.n_activation and setup.coordinates == "independent":
+        raise MechanismError(
+            "coordinates='independent' are those of the mechanism alone, and some of its actuators have states of "
+            "their own: use coordinates='joint', or switch them off with mech.with_acting(actuators=...)"
+        )
     setup, manifold, corrected = _onto_manifold(now, setup, q, v, duration)
     system = _system(mech, setup, driving, manifold, settings.independent)
     x = _with_activation(system, system.start(*corrected), activation)
@@ -271,7 +275,7 @@ def _followed(
         wrenches=wrenches,
         ctrl=ctrl,
         activation=activation,
-        dense=_dense(record.steps) if isinstance(integrator, Adaptive) else None,
+        dense=record.dense if isinstance(integrator, Adaptive) else None,
     )
     explicit_step, implicit_step = _fixed_steps(settings)
     if explicit_step is not None and system.forces.acting is not None:
@@ -279,9 +283,7 @@ def _followed(
     if implicit_step is None:  # friction has a bound
         warn_of_slip(mech, settings.method, explicit_step, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:
-        why = ""
-        if mech.constraints.waits_for_time and not batch:
-            why = _dead_centre(mech, start.state[0], last.state[0], last.t)
+        why = "" if batch else _dead_centre(mech, start.state[0], last.state[0], last.t)
         message = f"mechanism {mech.name!r} was followed to t = {last.t:.6g} s only: {why}{record.failure}"
         raise SimulationError(message, trajectory) from record.failure
     return trajectory
@@ -296,7 +298,7 @@ def _manifold(mech: Mechanism, settings: Setup, batch: tuple[int, ...]) -> Manif
         SingularPositions(mech, rank, settings.usual_conditioning or 1.0),
         settings.formulation,
         settings.gains,
-        settings.stabilization == "projection" and (bool(mech.loops) or energy is not None),
+        settings.stabilization == "projection" and (rank is not None or energy is not None),
         settings.tolerance,
         energy,
     )
@@ -307,7 +309,7 @@ def _onto_manifold(
 ) -> tuple[Setup, Manifold, tuple[np.ndarray, np.ndarray]]:
     """The manifold that a motion from (q, v) stays on, noted in the settings, and the state moved onto it."""
     batch, positions = q.shape[:-1], SingularPositions.around(mech, q)
-    usual = positions.usual_conditioning if mech.loops and q.size else None
+    usual = positions.usual_conditioning if positions.rank is not None and q.size else None
     time_unit = scales(mech).time_of(v, duration)
     settings = settings.found(rank=positions.rank, usual_conditioning=usual, time_unit=time_unit)
     manifold = _manifold(mech, settings, batch)
@@ -341,33 +343,16 @@ def _integrator(system: System, settings: Setup, end: End | None) -> Adaptive | 
         assert step is not None
         origin, step, index = end.grid if end is not None and end.grid is not None else (0.0, step, 0)
         if system.forces.acting is not None:
-            warn_of_long_steps(system.mech, _compiled_step(settings, system.forces.acting.acting), step)
+            coordinates = settings.coordinates if settings.coordinates in VARIABLES else "joint"
+            fixed = CompiledStep(method, system.forces.acting.acting, coordinates=coordinates)
+            warn_of_long_steps(system.mech, fixed, step)
         return Fixed(system, method, step, origin, index)
     limit, first = math.inf if step is None else step, None if end is None else end.step
     return Adaptive(system, method, settings.rtol, settings.atol, limit, first)
 
 
-def _check_free(keep_energy: bool, *forces: Any) -> None:
-    if keep_energy and any(force is not None for force in forces):
-        raise ValueError(NOT_FREE)
-
-
-def _compiled_step(settings: Setup, acting: Acting) -> CompiledStep:
-    """The fixed steps of a motion, in its coordinates."""
-    coordinates = settings.coordinates if settings.coordinates in VARIABLES else "joint"
-    return CompiledStep(settings.method, acting, coordinates=coordinates)
-
-
 def _fixed_steps(settings: Setup) -> tuple[float | None, float | None]:
     return fixed_steps(settings.method, settings.step, coordinates=settings.coordinates)
-
-
-def _check_activation(forces: Forces, coordinates: str) -> None:
-    if forces.n_activation and coordinates == "independent":
-        raise MechanismError(
-            f"coordinates={coordinates!r} are those of the mechanism alone, and some of its actuators have states of "
-            "their own: use coordinates='joint', or switch them off with mech.with_acting(actuators=...)"
-        )
 
 
 def _with_activation(system: System, x: np.ndarray, activation: Any) -> np.ndarray:
@@ -388,12 +373,11 @@ def _with_activation(system: System, x: np.ndarray, activation: Any) -> np.ndarr
 
 def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) -> str:
     """What is said of a motion that ends at q where drives hold it in a singular position; empty elsewhere."""
-    now = mech.constraints.at_time(t)
-    rank = constraints.generic_rank(now, start)
+    now, driven = mech.constraints.at_time(t), mech.constraints.driven
+    rank = constraints.generic_rank(now, start) if driven else 0
     if not rank or constraints.conditioning(now, q, rank) > DEAD_CENTRE * constraints.conditioning(now, start, rank):
         return ""
-    names = ", ".join(map(repr, mech.constraints.driven))
-    plural = "s" if len(mech.constraints.driven) > 1 else ""
+    names, plural = ", ".join(map(repr, driven)), "s" if len(driven) > 1 else ""
     return (
         f"it is in a dead centre (a singular position) there, through which drive{plural} {names} cannot move it: "
         "lw.linkages.range_of_motion(mech.constraints.without_drives(), joint) says how far a joint goes. "
@@ -551,11 +535,11 @@ class Record:
         """All but the start."""
         return self.stretches[1:]
 
-
-def _dense(steps: Sequence[Stretch]) -> Dense:
-    """The interpolation of steps that all have one."""
-    known = [(step.t - step.size, step.between) for step in steps if step.between is not None]
-    return Dense(np.array([start for start, _ in known]), tuple(between for _, between in known))
+    @property
+    def dense(self) -> Dense:
+        """The interpolation of steps that have one."""
+        known = [(step.t - step.size, step.between) for step in self.steps if step.between is not None]
+        return Dense(np.array([start for start, _ in known]), tuple(between for _, between in known))
 
 
 class Sampler:

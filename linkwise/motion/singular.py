@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -30,6 +30,9 @@ from ..constraints.loop_closure import LoopEquations
 from ..constraints.sizes import units
 from ..dynamics import trees as tree
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
+
+if TYPE_CHECKING:
+    from .system import Member  # one motion in joint velocities; x = [q, v] and, behind, what else changes
 
 # Conditioning is that of the constraints, as a part of what is usual for the mechanism; errors of arcs are relative.
 NEAR = 0.2  # conditioning: with less, a step of any method is replaced by an arc
@@ -63,33 +66,6 @@ EXACT = 1e-14  # relative: changes of nodes that are not worth another iteration
 
 
 # -- arcs: collocation on the constraint manifold --------------------------------------------------------------
-
-
-class Motion(Protocol):
-    """One motion in joint velocities as the policy sees it; x = [q, v] and, behind, what else changes."""
-
-    @property
-    def drifts(self) -> bool:
-        """Whether states before an arc may have left the manifold by integration errors."""
-        ...
-
-    def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def rates(self, t: float, x: np.ndarray) -> np.ndarray:
-        """dx/dt of one state."""
-        ...
-
-    def rates_along(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """(k, n): dx/dt of k states at given times."""
-        ...
-
-    def closed(self, x: np.ndarray) -> np.ndarray:
-        """(k, n): k states put on the manifold, each moved the least."""
-        ...
-
-    def settled(self, x: np.ndarray) -> np.ndarray:
-        """x of the end of an arc, as the motion goes on from it: on the manifold, its energy kept if that is wanted."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +137,7 @@ class Measure:
 
 
 def collocated(
-    motion: Motion,
+    motion: Member,
     t: float,
     x: np.ndarray,
     nodes: Nodes,
@@ -266,7 +242,7 @@ class SingularPositions:
         along = self.conditioning(self._path(q[..., None, :], v[..., None, :], np.zeros(v.shape), LOOK * step))
         return _dips(along).any(axis=-1) | (along.min(axis=-1) < NEAR)
 
-    def arc(self, motion: Motion, t: float, x: np.ndarray, rates: np.ndarray, step: float) -> tuple[Arc | None, float]:
+    def arc(self, motion: Member, t: float, x: np.ndarray, rates: np.ndarray, step: float) -> tuple[Arc | None, float]:
         """The arc to take from (t, x) instead of ``step``, if there is one, and the longest step to take otherwise."""
         if self.rank is None:
             return None, math.inf
@@ -291,7 +267,7 @@ class SingularPositions:
             arc = self._shorter(motion, start, ahead, self._rounded(conditioning)) if conditioning < NEAR else None
         return arc, PART * ahead.time if ahead.time else math.inf
 
-    def arcs(self, motion: Motion, t: float, x: np.ndarray, until: float, step: float, inside: bool) -> list[Arc]:
+    def arcs(self, motion: Member, t: float, x: np.ndarray, until: float, step: float, inside: bool) -> list[Arc]:
         """Arcs from (t, x) that end at ``until``, within a ``step``, or after it; none if the motion cannot be followed
         by arcs, or need not be, as it is not near a singular position; ``inside`` says that it just was."""
         arcs: list[Arc] = []
@@ -348,7 +324,7 @@ class SingularPositions:
 
     def _collocated(
         self,
-        motion: Motion,
+        motion: Member,
         start: Start,
         length: float,
         nodes: Callable[[int], np.ndarray],
@@ -382,7 +358,7 @@ class SingularPositions:
         """The largest error of an arc from a state of this conditioning, if more nodes do not help."""
         return min(max(ROUNDED, ROUNDING / (conditioning * self.usual_conditioning) ** 2), ROUGH)
 
-    def _is_crossing(self, motion: Motion, arc: Arc, smooth: bool, ahead: Ahead, rounded: float) -> bool:
+    def _is_crossing(self, motion: Member, arc: Arc, smooth: bool, ahead: Ahead, rounded: float) -> bool:
         """Whether an arc past a singular position is to be taken: if it is smooth, or if it goes through or so closely
         past that it should be smooth."""
         if not ahead.time:
@@ -413,7 +389,7 @@ class SingularPositions:
                 "one): small errors before may lead to a motion on the other side",
             )
 
-    def _shorter(self, motion: Motion, start: Start, ahead: Ahead, rounded: float) -> Arc | None:
+    def _shorter(self, motion: Member, start: Start, ahead: Ahead, rounded: float) -> Arc | None:
         """An arc towards or away from a singular position, as long as it can be."""
         length = PART * (ahead.time or ahead.behind)
         for _ in range(HALVINGS):
@@ -429,7 +405,7 @@ class SingularPositions:
         )
         return None
 
-    def _closest(self, motion: Motion, arc: Arc) -> tuple[float, float]:
+    def _closest(self, motion: Member, arc: Arc) -> tuple[float, float]:
         """When an arc is closest to a singular position, and the conditioning there."""
 
         def along(times: np.ndarray) -> np.ndarray:
@@ -458,7 +434,7 @@ class SingularPositions:
 
     # -- out of a singular position -----------------------------------------------------------------------------
 
-    def _departure(self, motion: Motion, start: Start, step: float) -> Arc | None:
+    def _departure(self, motion: Member, start: Start, step: float) -> Arc | None:
         """The arc out of a singular position: half of one through it.  Velocities say along which branch; at rest, the
         branch is that nearest to the accelerations."""
         t, x, a = start
@@ -495,7 +471,7 @@ class SingularPositions:
             )
         return arc
 
-    def _along_branch(self, motion: Motion, x: np.ndarray, length: float) -> np.ndarray | None:
+    def _along_branch(self, motion: Member, x: np.ndarray, length: float) -> np.ndarray | None:
         """x in a singular position, with velocities along a branch: the limit of those of closed states on both
         sides."""
         q, v = motion.state(x)

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,8 @@ ACTIVATION = "activation"
 DRIVE = "drive"  # what drives ask for at the moments of a step: position, velocity, acceleration
 ACTIVE = "active"  # a schedule: 1 for constraints that hold, 0 for those that do not
 STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
-PER_STEP = ("tau", "wrenches", "target", "ctrl", DRIVE, ACTIVE)  # inputs of rollouts that may change from step to step
+#: Inputs of rollouts that may change from step to step, and how many axes one value of each has.
+PER_STEP = {"tau": 1, "wrenches": 2, "target": 1, "ctrl": 1, DRIVE: 3, ACTIVE: 1}
 MOMENTA = "p"  # what steps in momenta hand on
 TRUSTED = "trusted"  # how far steps within constraints could be relied on
 NONE_YET = np.zeros(3)  # what ``TRUSTED`` starts with
@@ -107,6 +108,10 @@ class Step:
         """The registered algorithm, on which nothing acts."""
         return ALGORITHMS[f"closed_{self.name}_step" if mech.loops else f"{self.name}_step"]
 
+    def has_status(self, mech: Mechanism) -> bool:
+        """Whether steps say how far they can be relied on, as those within constraints do."""
+        return self.plain(mech).output != "state"
+
     def algorithm(self, mech: Mechanism) -> Algorithm:
         """From q, v, tau, dt and ``inputs`` to the state; within constraints with how far it can be relied on."""
         plain = self.plain(mech)
@@ -123,7 +128,7 @@ class Step:
                 state = (given["q"], given["v"], _with_feedback(tree, given), given["dt"])
                 return plain.with_ports(*ports).function(tree, *state, *(given[name] for name in ports), **options)
             start, rule = _start(tree, given), ActingStep(self.rule, self.acting)
-            if not mech.loops:
+            if not options:
                 return rule.of_tree(tree, start)
             drives = dict(zip(self.rule.moments, given[DRIVE], strict=True)) if DRIVE in given else None
             constraints = ConstrainedStep(tree, start.q, start.v, given.get(ACTIVE), drives=drives, **options)
@@ -179,7 +184,7 @@ class Step:
             ports=(),
             sweeps=False,  # elements may act between links
             sizes={**plain.sizes, **sizes},
-            options={**plain.decisions, **({"settled": lambda _: SETTLED_BY_DEFAULT} if mech.loops else {})},
+            options={name: decide or OTHERWISE[name] for name, decide in plain.decisions.items()},
         )
 
     # -- compiled ---------------------------------------------------------------------------------------
@@ -222,7 +227,7 @@ class Step:
         else:
             algorithm, momenta = self.from_momenta(mech, with_velocities), (MOMENTA, mech.nv)
             handed_on = [*handed_on, momenta] if with_velocities else [handed_on[0], momenta, *handed_on[2:]]
-        if mech.loops:
+        if self.has_status(mech):
             options = {"fronts": fronts(mech), "settled": SETTLED[dtype]}
             algorithm = _counting(algorithm) if counts else _state_alone(algorithm)
             handed_on += [(TRUSTED, len(NONE_YET))] * counts
@@ -237,6 +242,8 @@ class Step:
         return [("q", mech.nq), ("v", mech.nv), *more]
 
 
+#: Options of steps that neither a mechanism nor a caller chooses.
+OTHERWISE: dict[str, Any] = {"settled": lambda _: SETTLED_BY_DEFAULT}
 NEXT = "_next"  # how names of outputs end that are inputs of the next step
 
 
@@ -285,6 +292,33 @@ def _counting(algorithm: Algorithm) -> Algorithm:
         ports=(),
         sizes={**algorithm.sizes, TRUSTED: NONE_YET.shape},
     )
+
+
+class Reached(NamedTuple):
+    """Where one compiled step leads, in float64.
+
+    state    (..., nq + nv + n_activation)
+    relied   (...): whether it can be relied on; True of trees
+    ahead    (...): the square of about the fewest such steps to a singular position; infinite of trees
+    """
+
+    state: np.ndarray
+    relied: Any
+    ahead: Any
+
+
+def reached(mech: Mechanism, step: Step, *inputs: Any) -> Reached:
+    """One step from what it takes, in the order of its inputs."""
+    results = float64_function(mech, step)(*inputs)
+    if not isinstance(results, tuple):
+        return Reached(results, True, np.inf)
+    state, reliability, ahead = results
+    return Reached(state, relied_on(reliability), ahead)
+
+
+def relied_on(reliability: Any) -> Any:
+    """Whether compiled code says that its result can be relied on."""
+    return reliability > RELIABLE
 
 
 def step_of(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
+from ..compiler.runtime.explanations import KernelError
 from ..compiler.store import stored
 from ..dynamics.actuation import actuated_coordinates
 from ..dynamics.by_actuator import inputs_by_actuator
@@ -18,27 +19,24 @@ from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import STATE
 from ..dynamics.trees import neutral
-from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.quaternions import with_unit_quaternions
-from .arguments import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, step_length, stride, without_time
+from .arguments import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, misfit, step_length, stride
 from .checks import check_bodies
-from .step import ACTIVATION, ACTIVE, DRIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, step_of
+from .step import ACTIVATION, ACTIVE, DRIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, relied_on, step_of
 
 __all__ = [
     "ACTIVATION",
     "ACTIVE",
     "DRIVE",
-    "GAINS",
-    "PER_STEP",
-    "RELIABLE",
     "arrays_by_name",
     "check_numbers",
-    "left_out",
+    "optional_inputs",
+    "relied_on",
+    "step_inputs",
     "step_kernel",
     "step_length",
     "stride",
-    "with_motors",
 ]
 
 MORE = ("wrenches", "feedback", GAIN, ACTIVE)
@@ -76,7 +74,7 @@ def step_kernel(
     names, bare = tuple(inputs), step_of(mech, method, coordinates, parameters=parameters)
     for name in names:
         one_of("input of a step", name, MORE)
-    mech = without_time(mech)
+    mech = mech.constraints.structure
     if ACTIVE in names and not mech.loops:
         raise MechanismError(f"step_kernel: mechanism {mech.name!r} has no constraints, which 'active' switches")
     acting = acting_laws(mech, passive, bare, 0.0 if dt is None else dt)
@@ -84,7 +82,7 @@ def step_kernel(
     more += (GAIN,) * (GAIN in names) + ("ctrl",) * bool(acting.n_ctrl) + (ACTIVATION,) * bool(acting.n_activation)
     more += (DRIVE,) * bool(mech.constraints.driven) + (ACTIVE,) * (ACTIVE in names)
     step = replace(bare, acting=acting, inputs=more)
-    options: dict[str, Any] = {"settled": SETTLED[dtype]} if mech.loops else {}
+    options: dict[str, Any] = {"settled": SETTLED[dtype]} if step.has_status(mech) else {}
 
     def make() -> Kernel:
         made = compile(step.algorithm(mech), mech, dtype, target, parameters=step.parameters, **options)
@@ -107,18 +105,56 @@ def arrays_by_name(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
+class StepInput(NamedTuple):
+    """An input of steps, (..., *core), or (..., steps, *core) along an ``axis``: None where it is the same in all."""
+
+    value: Any
+    axis: int | None
+
+
+def step_inputs(
+    mech: Mechanism,
+    shapes: Mapping[str, tuple[int, ...]],
+    arguments: Mapping[str, Any],
+    steps: int,
+    array: Callable[[str, Any], Any],
+) -> dict[str, StepInput]:
+    """What steps take, in the order of the cores ``shapes`` of their kernel's inputs; refused where shapes do not fit.
+
+    array   an array of a framework, in its one precision, from a name and a value
+    """
+    unknown = [name for name in arguments if name not in shapes]
+    if unknown:
+        raise KernelError(
+            f"rollout: nothing takes {', '.join(unknown)} in steps of mechanism {mech.name!r}, which take "
+            f"{', '.join(shapes)}"
+        )
+    inputs = {}
+    for name, core in shapes.items():
+        x = array(name, arguments[name] if name in arguments else _left_out(mech, name, core))
+        if name in GAINS and x.ndim == 0:
+            x = x * array(name, actuated_coordinates(mech, mech.initial, None))
+        lead = x.ndim - len(core)
+        axis = lead - 1 if name in PER_STEP and lead > 0 else None
+        if lead < 0 or tuple(x.shape[lead:]) != core or (axis is not None and x.shape[axis] not in (1, steps)):
+            raise KernelError(misfit(name, core, tuple(x.shape), steps if name in PER_STEP else None))
+        inputs[name] = StepInput(x, axis)
+    return inputs
+
+
+def optional_inputs(given: Collection[str]) -> tuple[str, ...]:
+    """Which ``inputs`` of ``step_kernel`` arguments by these names are for."""
+    names = {*given} | ({"feedback"} if {*FEEDBACK} & {*given} else set())
+    return tuple(name for name in MORE if name in names)
+
+
+def _left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """What an input of a step is where nothing is given for it."""
     if name in STATE:
         return STATE[name].otherwise(mech)
     if name == ACTIVE:
         return np.ones(shape)
     return neutral(mech) if name == "target" else np.zeros(shape)
-
-
-def with_motors(mech: Mechanism) -> np.ndarray:
-    """(nv,) of bool: where a gain that is one number acts."""
-    return actuated_coordinates(mech, mech.initial, None)
 
 
 def check_numbers(mech: Mechanism, name: str, values: np.ndarray) -> None:

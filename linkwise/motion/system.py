@@ -23,19 +23,18 @@ import numpy as np
 
 from .. import constraints
 from ..compiler.pipeline import compile
-from ..compiler.store import float64_function
-from ..constraints.accelerations import accelerations
+from ..constraints.accelerations import Method, accelerations
 from ..constraints.charts import LocalParametrization, local_parametrization
 from ..constraints.derivatives import derivatives_at
 from ..constraints.elimination_orders import fronts, independent_places
 from ..constraints.infinitesimal import has_infinitesimal_motions
 from ..constraints.redundancy import redundancy
+from ..constraints.solver import Inputs
 from ..constraints.tolerances import LOOPS
 from ..constraints.variations import state_of
 from ..dynamics import diagonal, momenta
 from ..dynamics import trees as tree
 from ..dynamics.derivatives import forward_dynamics_derivatives, jacobian_of
-from ..mechanics.algorithms.closed_projection import RELIABLE
 from ..mechanics.algorithms.integration import Splitting, Tableau
 from ..mechanics.algorithms.steps_in_variables import Partitioned, methods_in, refuse_rotating_axes
 from ..mechanics.elements.law import Acting
@@ -43,7 +42,7 @@ from ..mechanism import Mechanism
 from ..mechanism.scales import scales
 from .forces import DIFFERENCE, Forces
 from .singular import SingularPositions
-from .step import ACTIVATION, Step, drifted, kick_bias
+from .step import ACTIVATION, Reached, Step, drifted, kick_bias, reached
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
 FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
@@ -142,11 +141,9 @@ class Manifold:
 
     def accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None) -> np.ndarray:
         """(..., nv) under all joint forces ``tau`` and external ``wrenches`` (..., n_links, 6)."""
-        if not self.mech.loops:
-            return tree.forward_dynamics(self.mech, q, v, tau, wrenches)
         # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
-        rank = self.singular.rank
-        return accelerations(self.mech, q, v, tau, self.formulation, self.baumgarte, wrenches, rank=rank)
+        how = Method(self.formulation, self.baumgarte, rank=self.singular.rank)
+        return accelerations(self.mech, Inputs((q, v, tau), wrenches=wrenches), how)
 
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
@@ -156,64 +153,41 @@ class Manifold:
         if not self.mech.loops:
             return forward_dynamics_derivatives(self.mech, q, v, tau, wrenches)
         rank = None if self.singular.rank is None else int(self.singular.rank)
-        return derivatives_at(state_of(self.mech, q, v, tau, wrenches, None, furthest=None), rank)
+        return derivatives_at(state_of(self.mech, q, v, tau, wrenches, furthest=None), rank)
 
 
 # -- velocity variables -----------------------------------------------------------------------------------------
 
 
-class VelocityVariables(ABC):
-    """The variables y in x = [q, y, ...], affine in v at a configuration and, of prescribed motion, a time."""
+class VelocityVariables:
+    """The variables y in x = [q, y, ...], affine in v at a configuration and, of prescribed motion, a time: joint
+    velocities, y = v, or what takes their place."""
 
-    @abstractmethod
     def size(self, mech: Mechanism) -> int:
         """The number of y."""
-
-    @abstractmethod
-    def units(self, mech: Mechanism, time_unit: float) -> np.ndarray:
-        """(size,): units of y."""
-
-    @abstractmethod
-    def of(self, mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """y of v."""
-
-    @abstractmethod
-    def velocities(self, mech: Mechanism, q: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """v of y."""
-
-    @abstractmethod
-    def motion(
-        self, manifold: Manifold, q: np.ndarray, y: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """dy/dt and v under all joint forces ``tau`` and external ``wrenches``."""
-
-
-class Velocities(VelocityVariables):
-    """y = v, joint velocities."""
-
-    def size(self, mech: Mechanism) -> int:
         return mech.nv
 
     def units(self, mech: Mechanism, time_unit: float) -> np.ndarray:
+        """(size,): units of y."""
         return scales(mech).of_v / time_unit
 
     def of(self, mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """y of v."""
         return v
 
     def velocities(self, mech: Mechanism, q: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """v of y."""
         return y
 
     def motion(
         self, manifold: Manifold, q: np.ndarray, y: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
+        """dy/dt and v under all joint forces ``tau`` and external ``wrenches``."""
         return manifold.accelerations(q, y, tau, wrenches), y
 
 
 class Momenta(VelocityVariables):
     """y = p = M v, joint momenta (spencer2004 5.1)."""
-
-    def size(self, mech: Mechanism) -> int:
-        return mech.nv
 
     def units(self, mech: Mechanism, time_unit: float) -> np.ndarray:
         unit = scales(mech)
@@ -260,7 +234,7 @@ class TotalRates(VelocityVariables):
 
 #: By the name of the coordinates.
 VELOCITY_VARIABLES: dict[str, VelocityVariables] = {
-    "joint": Velocities(),
+    "joint": VelocityVariables(),
     "momentum": Momenta(),
     "nu": TotalRates(True),
     "xi": TotalRates(False),
@@ -300,6 +274,7 @@ class System(ABC):
     def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
         self.mech, self.forces, self.manifold = mech, forces, manifold
         self._count = [0]
+        self._clock = int(mech.constraints.waits_for_time)  # how many numbers of x are the time
         self._latest_time = math.nan, manifold  # stages of steps ask for the same one several times
 
     @property
@@ -320,7 +295,7 @@ class System(ABC):
     @property
     def units(self) -> np.ndarray:
         """(n,): units of the numbers of x, by the mechanism's length and the time unit of the motion."""
-        time = [self.forces.time_unit] if self.mech.constraints.waits_for_time else []
+        time = np.full(self._clock, self.forces.time_unit)
         return np.concatenate([self.mechanical_units, np.ones(self.forces.n_activation), time])
 
     @property
@@ -344,7 +319,7 @@ class System(ABC):
     @property
     def _tail_size(self) -> int:
         """How many of the last numbers of x are activations or the time."""
-        return self.forces.n_activation + self.mech.constraints.waits_for_time
+        return self.forces.n_activation + self._clock
 
     def mechanical(self, x: np.ndarray) -> np.ndarray:
         """x without activations and the time; a view."""
@@ -357,7 +332,7 @@ class System(ABC):
 
     def at_time_of(self, x: np.ndarray) -> Manifold:
         """The constraints at the time of x, which is the same for all states of a batch."""
-        if not self.mech.constraints.waits_for_time or not x.size:
+        if not self._clock or not x.size:
             return self.manifold
         t = float(x.flat[-1])
         if t != self._latest_time[0]:
@@ -375,7 +350,7 @@ class System(ABC):
     def _rates_of_all(self, *rates: np.ndarray | None) -> np.ndarray:
         """dx/dt of the rates of its parts; None where there are no activations."""
         parts = [part for part in rates if part is not None]
-        if self.mech.constraints.waits_for_time:
+        if self._clock:
             parts.append(np.ones((*parts[0].shape[:-1], 1)))
         return np.concatenate(parts, axis=-1)
 
@@ -389,7 +364,7 @@ class System(ABC):
         self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
     ) -> np.ndarray:
         """(m, ..., nv): at the times t (m,), under all joint forces ``tau`` and external ``wrenches``."""
-        if not self.mech.constraints.waits_for_time:
+        if not self._clock:
             return self.manifold.accelerations(q, v, tau, wrenches)
         pushes = [None] * len(t) if wrenches is None else wrenches
         moments = (self.manifold.of_mechanism(self.mech.constraints.at_time(float(time))) for time in t)
@@ -567,7 +542,7 @@ class FullState(System):
     def singular(self) -> SingularPositions | None:
         """What is done near singular positions, where steps must heed them: where there are constraints, and these do
         not depend on time (a drive stops in a dead centre)."""
-        return self.manifold.singular if self.mech.loops and not self.mech.constraints.waits_for_time else None
+        return None if self.manifold.singular.rank is None or self._clock else self.manifold.singular
 
     @cached_property
     def in_joints(self) -> FullState | None:
@@ -595,27 +570,26 @@ class FullState(System):
 
     def compiled_step(self, method: str) -> Stepper | None:
         """On constraints, states that the compiled step cannot be relied on for are left to the step from the rates."""
-        joints, constrained = self.coordinates == "joint", bool(self.mech.loops)
-        if self.mech.constraints.waits_for_time or (
-            constrained and not (joints and self.manifold.is_that_of_compiled_steps)
-        ):
+        constrained = self.manifold.singular.rank is not None
+        joints = self.coordinates == "joint"
+        if self._clock or (constrained and not (joints and self.manifold.is_that_of_compiled_steps)):
             return None
         chosen = methods_in(self.coordinates)[method]
         compiled = self._compiled(method, chosen.evaluations)
         if compiled is None:
             return None
         if not constrained:
-            return lambda t, x, h: self.corrected(self.from_joints(compiled(t, x, h)))
+            return lambda t, x, h: self.corrected(self.from_joints(compiled(t, x, h).state))
         from_rates = self.step(chosen)
 
         def step(t: float, x: np.ndarray, h: float) -> np.ndarray:
-            state, reliability, _ = compiled(t, x, h)
-            fine = np.asarray(reliability > RELIABLE)[..., None]
+            state, relied, _ = compiled(t, x, h)
+            fine = np.asarray(relied)[..., None]
             return state if fine.all() else np.where(fine, state, self.corrected(from_rates(t, x, h)))
 
         return step
 
-    def _compiled(self, method: str, evaluations: int) -> Callable[..., Any] | None:
+    def _compiled(self, method: str, evaluations: int) -> Callable[[float, np.ndarray, float], Reached] | None:
         """What the compiled step of rollouts of this method gives for (t, x, h); None where something comes between the
         stages of the method, which ask for rates so many times."""
         forces, constant = self.forces, cast(Callable[..., np.ndarray], self.forces.all)
@@ -628,9 +602,9 @@ class FullState(System):
             sizes = {"wrenches": forces.push_links, "ctrl": elements.n_ctrl, ACTIVATION: elements.n_activation}
             acting, more = elements.acting, tuple(key for key, size in sizes.items() if size)
             constant = forces.commanded
-        kernel = float64_function(self.mech, Step(method, acting, more, self.coordinates))
+        compiled = Step(method, acting, more, self.coordinates)
 
-        def step(t: float, x: np.ndarray, h: float) -> Any:
+        def step(t: float, x: np.ndarray, h: float) -> Reached:
             self._count[0] += evaluations
             q, v = self.state(x)
             inputs = {
@@ -638,7 +612,7 @@ class FullState(System):
                 "ctrl": self.forces.controls(t, q, v),
                 ACTIVATION: self.activation(x),
             }
-            return kernel(q, v, constant(t, q, v), h, *(inputs[key] for key in more))
+            return reached(self.mech, compiled, q, v, constant(t, q, v), h, *(inputs[key] for key in more))
 
         return step
 
@@ -648,7 +622,7 @@ class FullState(System):
         controller's part; of closed mechanisms along the constraint manifold (spencer2004 4.4).  None in other
         variables than joint velocities, with Baumgarte's terms, which act across the manifold, and where constraints
         depend on time."""
-        if self.coordinates != "joint" or self.manifold.baumgarte is not None or self.mech.constraints.waits_for_time:
+        if self.coordinates != "joint" or self.manifold.baumgarte is not None or self._clock:
             return None
         rates_of_q = None
         if not self.mech.coordinates.rates_are_velocities:
@@ -694,23 +668,28 @@ class Member:
 
     @property
     def drifts(self) -> bool:
+        """Whether states before an arc may have left the manifold by integration errors."""
         return not self.system.manifold.projects
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.system.state(x)
 
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
+        """dx/dt of one state."""
         batch = self.x.copy()  # forces may be different for every state of a batch
         batch[self.index] = x
         return self.system.rates(t, batch)[self.index]
 
     def rates_along(self, times: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(k, n): dx/dt of k states at given times."""
         return self.system.rates_along(times, x, self.x, self.index)
 
     def closed(self, x: np.ndarray) -> np.ndarray:
+        """(k, n): k states put on the manifold, each moved the least."""
         return self.system.at_state(self.manifold.closed(*self.state(x)), x)
 
     def settled(self, x: np.ndarray) -> np.ndarray:
+        """x of the end of an arc, as the motion goes on from it: on the manifold, its energy kept if that is wanted."""
         return self.system.at_state(self.manifold.settled(*self.state(x)), x)
 
 
@@ -762,7 +741,7 @@ class IndependentCoordinates(System):
     def _at(self, x: np.ndarray) -> tuple[LocalParametrization, np.ndarray, np.ndarray]:
         """The chart at the time of x, y and dy/dt."""
         local = self._local
-        if self.mech.constraints.waits_for_time:
+        if self._clock:
             local = replace(local, mechanism=self.at_time_of(x).mech)
         y, rate = np.split(self.mechanical(x), 2)
         return local, y, rate

@@ -19,6 +19,7 @@ from .. import constraints
 from ..compiler.pipeline import compile
 from ..constraints.accelerations import accelerations
 from ..constraints.reactions import wrenches_of_joints
+from ..constraints.solver import Inputs
 from ..constraints.tolerances import LOOPS
 from ..display import mimebundle
 from ..dynamics import trees as tree
@@ -40,7 +41,7 @@ from ..mechanism import (
 )
 from ..trajectories import Motion, sampled
 from .events import Occurrence
-from .integrators import quintic
+from .integrators import Knot, quintic
 from .settings import Setup
 from .step import fixed_steps
 from .system import Chart
@@ -344,9 +345,9 @@ class Trajectory(Tabular):
     def _through_samples(self, times: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """(q, v) at each of the times, by polynomials through the samples around it."""
         i = np.searchsorted(self.t, times, side="right") - 1
-        when, t0, t1 = (x.reshape(-1, *(1,) * (self.q.ndim - 1)) for x in (times, self.t[i], self.t[i + 1]))
-        rates, bends = zip(*(self._coordinate_rates(k) for k in (i, i + 1)), strict=True)
-        q, v = quintic(when, t0, t1, self.q[i], self.q[i + 1], *rates, *bends)
+        axes = (-1, *(1,) * (self.q.ndim - 1))
+        knots = [Knot(self.t[k].reshape(axes), self.q[k], *self._coordinate_rates(k)) for k in (i, i + 1)]
+        q, v = quintic(times.reshape(axes), *knots)
         if not self.mechanism.coordinates.rates_are_velocities:
             still = np.zeros(self.mechanism.nv)
             q, rates_there = tree.integrate(self.mechanism, q, still, 0.0), v
@@ -377,7 +378,7 @@ class Trajectory(Tabular):
         arrays: dict[str, Any] = {name: getattr(self, name)[(slice(None), *index)] for name in ("q", "v", "a", "tau")}
         own: dict[str, Any] = {name: getattr(self.end, name)[index] for name in ("q", "v", "x")}
         own_row: tuple[Any, ...] = (slice(None), *index)
-        for name in ("wrenches", "ctrl", "activation"):
+        for name in SOMETIMES:
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)[own_row]
         of_states = {
@@ -501,7 +502,7 @@ def _resampled(motion: Trajectory, times: Float64Array) -> Trajectory:
         columns = [np.interp(times, motion.t, column) for column in flat.T]
         return np.stack([np.zeros(len(times)), *columns], axis=-1)[:, 1:].reshape(len(times), *values.shape[1:])
 
-    arrays = {name: between(getattr(motion, name)) for name in ("tau", "wrenches", "ctrl", "activation")}
+    arrays = {name: between(getattr(motion, name)) for name in ("tau", *SOMETIMES)}
     found = dataclasses.replace(motion, t=times, q=q, v=v, a=np.zeros(v.shape), **arrays)
     return dataclasses.replace(found, a=_accelerations(found))
 
@@ -510,11 +511,9 @@ def _accelerations(motion: Trajectory) -> Float64Array:
     """(m, nv): under all that acted."""
     forces = motion.tau + motion.passive_forces
     pushed = () if motion.wrenches is None else (motion.wrenches,)
-    if not motion.mechanism.loops:
-        return tree.forward_dynamics(motion.mechanism, motion.q, motion.v, forces, *pushed)
 
     def at(now: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
-        return accelerations(now, q, v, tau, wrenches=wrenches)
+        return accelerations(now, Inputs((q, v, tau), wrenches=wrenches))
 
     return motion.by_moments(at, motion.q, motion.v, forces, *pushed)
 

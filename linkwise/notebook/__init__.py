@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import results, tables
+from . import tables
 
 #: By the name of the class, so that showing one thing loads nothing of the others.
 WRITERS: dict[str, Callable[[Any], dict[str, str]]] = {
@@ -20,14 +20,14 @@ WRITERS: dict[str, Callable[[Any], dict[str, str]]] = {
     "Trajectory": tables.trajectory,
     "StateSpace": tables.state_space,
     "Modes": tables.modes,
-    "Expression": results.expression,
-    "Proof": results.proof,
-    "Text": results.text,
-    "InverseKinematics": results.inverse_kinematics,
-    "RangeOfMotion": results.range_of_motion,
-    "Redundancy": results.text,
-    "BaseParameters": results.text,
-    "PayloadEstimate": results.text,
+    "Expression": tables.expression,
+    "Proof": tables.proof,
+    "Text": tables.text,
+    "InverseKinematics": tables.inverse_kinematics,
+    "RangeOfMotion": tables.range_of_motion,
+    "Redundancy": tables.text,
+    "BaseParameters": tables.text,
+    "PayloadEstimate": tables.text,
 }
 
 __all__ = ["WRITERS", "bundle"]

@@ -24,7 +24,7 @@ def escaped(text: Any) -> Markup:
 
 
 def number(x: float) -> str:
-    """Few digits; what is only round-off shows as 0."""
+    """A number with few digits; round-off is 0."""
     return "0" if abs(x) < 1e-12 else f"{x:.4g}"
 
 

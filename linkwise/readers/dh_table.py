@@ -46,7 +46,8 @@ _INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 def load_dh(path: str | os.PathLike[str], convention: str | None = None, trust_units: bool = False) -> Mechanism:
     """A serial arm from a DH table in a TOML or CSV file.
 
-    convention    instead of the one in the file; if neither says, b and r tell "saha1999", otherwise it is "standard"
+    convention    instead of the convention of the file; if both are left out, "saha1999" for tables with b or r,
+                  otherwise "standard"
     trust_units   accept angles and lengths that look like degrees and millimetres
     """
     file = Path(path)
@@ -58,7 +59,7 @@ def load_dh(path: str | os.PathLike[str], convention: str | None = None, trust_u
         head, rows = _FORMATS[file.suffix.lower()](file.read_text(encoding="utf-8-sig"))
         if not rows:
             raise MechanismError("the DH table has no rows")
-        rows = [_in_radians(number, row) for number, row in enumerate(rows, 1)]
+        rows = [_convert_degrees(number, row) for number, row in enumerate(rows, 1)]
         if not trust_units:
             for number, row in enumerate(rows, 1):
                 _check_units(number, row)
@@ -74,7 +75,7 @@ def load_dh(path: str | os.PathLike[str], convention: str | None = None, trust_u
 # -- formats ------------------------------------------------------------------------------------------
 
 
-def _from_toml(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _parse_toml(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         head = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -90,7 +91,7 @@ def _from_toml(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return head, rows
 
 
-def _from_csv(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _parse_csv(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     lines = list(csv.reader(text.splitlines(), skipinitialspace=True))
     lines = [line for line in lines if any(cell.strip() for cell in line) and not line[0].lstrip().startswith("#")]
     if not lines:
@@ -104,7 +105,7 @@ def _from_csv(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         if len(line) != len(names):
             raise MechanismError(f"row {number} has {len(line)} cells, the first line names {len(names)} columns")
         cells = {name: cell.strip() for name, cell in zip(names, line, strict=True) if cell.strip()}
-        rows.append(_collected({name: _value(number, name, cell) for name, cell in cells.items()}))
+        rows.append(_collect_components({name: _value(number, name, cell) for name, cell in cells.items()}))
     return {}, rows
 
 
@@ -117,8 +118,8 @@ def _value(number: int, name: str, cell: str) -> Any:
         raise MechanismError(f"row {number} of the DH table: {name} is {cell!r}, which is no number") from None
 
 
-def _collected(cells: dict[str, Any]) -> dict[str, Any]:
-    """Components of vectors and tensors put together."""
+def _collect_components(cells: dict[str, Any]) -> dict[str, Any]:
+    """The row with components of vectors and tensors collected."""
     plain = {name.lower().replace("_", ""): name for name in cells}
     row = dict(cells)
     for vector in ("r", "com"):
@@ -132,13 +133,13 @@ def _collected(cells: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-_FORMATS = {".toml": _from_toml, ".csv": _from_csv}  # ending of a file, and what reads it
+_FORMATS = {".toml": _parse_toml, ".csv": _parse_csv}  # ending of a file, and what reads it
 
 
 # -- units --------------------------------------------------------------------------------------------
 
 
-def _in_radians(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_degrees(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(row)
     for name in _ANGLES:
         if f"{name}_deg" in result:
@@ -152,7 +153,7 @@ def _in_radians(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_units(number: int, row: Mapping[str, Any]) -> None:
-    """Refuse numbers that are plausible only in other units; what is no number is from_dh's to refuse."""
+    """Raise for numbers that are plausible only in other units; ``from_dh`` checks that they are numbers."""
     sliding = row.get("kind") == "prismatic"
     angles = ("alpha", "theta") if sliding else _ANGLES
     lengths = (*_LENGTHS, "offset") if sliding else _LENGTHS
@@ -176,7 +177,7 @@ def _check_units(number: int, row: Mapping[str, Any]) -> None:
 
 
 def _size(value: Any) -> float:
-    """The largest magnitude of a number or of numbers; 0 for anything else and for what is not finite."""
+    """The largest magnitude of a number or of numbers; 0 for anything else and for infinite numbers."""
     try:
         numbers = np.abs(np.asarray(value, dtype=float))
     except (TypeError, ValueError):

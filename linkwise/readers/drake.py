@@ -1,4 +1,4 @@
-"""Drake's extensions of URDF and SDF: ball constraints close loops, and joints that the formats have no words for.
+"""Drake's extensions of URDF and SDF: ball constraints, which close loops, and further types of joints.
 
     <drake:joint name="hook" type="universal"> ...          also ball, planar and, in URDF, screw
     <drake:ball_constraint>                                 two points that coincide; in SDF the words are contents
@@ -6,8 +6,7 @@
       <drake:ball_constraint_body_B name="rocker"/>   <drake:ball_constraint_p_BQ value="0.3 0 0"/>
     </drake:ball_constraint>
 
-Of the others, tendon constraints, bushings and springs are noted: they do not act.  Drake's files have no words for its
-weld constraints.
+Tendon constraints, bushings and springs do not act and are noted. Drake's weld constraints cannot be written in files.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ class BallConstraint(NamedTuple):
 
 
 def is_joint(element: Element) -> bool:
-    """Whether this is a joint element of Drake's own."""
+    """Whether an element is a joint of Drake's extension."""
     return element.tag == JOINT
 
 
 def kind(joint: Element) -> Joint:
-    """The joint that a ``<drake:joint>`` is; x and y are the axes of universal joints, z the normal of planar ones."""
+    """The joint of a ``<drake:joint>``; x and y are the axes of universal joints, z the normal of planar ones."""
     type_name = joint.text("type")
     if type_name == "ball":
         return Spherical()
@@ -78,12 +77,12 @@ def ball_constraints(root: Element) -> Iterator[BallConstraint]:
 
 
 def link_of(body: Element) -> str:
-    """The link that a body names."""
+    """The link named by a body element."""
     return body.content if body.content and "name" not in body.attributes else body.text("name")
 
 
 def note_omissions(root: Element) -> None:
-    """Note what of Drake's own constrains or pushes, and is not read."""
+    """Note Drake's constraints and force elements that are not read."""
     for element in root.children:
         constrains, advice = _NOT_ACTING.get(element.tag.removeprefix(PREFIX), (False, ""))
         if element.tag.startswith(PREFIX) and advice:

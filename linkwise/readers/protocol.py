@@ -2,17 +2,108 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Protocol, TypeVar
 from xml.parsers import expat
 
-from linkwise.mechanism import Mechanism, MechanismError
+from linkwise.mechanism import (
+    Mechanism,
+    MechanismError,
+    MechanismWarning,
+    MissingConstraintWarning,
+    Note,
+    OmissionWarning,
+    warn_caller,
+)
 from linkwise.mechanism.checks import close_names, shortened
-from linkwise.readers.findings import Findings
+from linkwise.mechanism.elements import OF_JOINTS
+
+
+class Findings:
+    """Omissions and remarks of one document; equal ones at several locations are reported once."""
+
+    def __init__(self) -> None:
+        self._omissions: dict[tuple[str, str, bool], list[str]] = {}
+        self._remarks: dict[str, list[str]] = {}
+
+    def omit(self, location: str, feature: str, advice: str, constrains: bool = False) -> None:
+        """Record an ignored element: see ``Note``."""
+        self._omissions.setdefault((feature, advice, constrains), []).append(location)
+
+    def remark(self, location: str, message: str) -> None:
+        """Record an element that is read otherwise than it may have been meant; the message follows its location."""
+        locations = self._remarks.setdefault(message, [])
+        if location not in locations:  # copies of an element have the same
+            locations.append(location)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes on ignored elements; those that constrain motion first."""
+        notes = (Note(feature, tuple(where), advice, c) for (feature, advice, c), where in self._omissions.items())
+        return tuple(sorted(notes, key=lambda note: not note.constrains))
+
+    def report(self, mechanism: Mechanism, source: str) -> Mechanism:
+        """The mechanism with the notes; warns once per kind of finding."""
+        self.warn_of_remarks()
+        known = dataclasses.replace(mechanism.annotations, notes=(*mechanism.annotations.notes, *self.notes))
+        mechanism = dataclasses.replace(mechanism, annotations=known)
+        if mechanism.notes:
+            apart = any(note.constrains for note in mechanism.notes)
+            category = MissingConstraintWarning if apart else OmissionWarning
+            acting = acting_summary(mechanism)
+            text = f"{acting}; {summary(mechanism.notes)}" if acting else summary(mechanism.notes)
+            warn_caller(f"{source}: {text}; mech.notes says where and what to do", category)
+        return mechanism
+
+    def warn_of_remarks(self) -> None:
+        """Warn of all remarks at once."""
+        if self._remarks:
+            lines = []
+            for message, (first, *others) in self._remarks.items():
+                more = f" (and {len(others)} more: {', '.join(others)})" if others else ""
+                lines.append(f"{first} {message}{more}")
+            warn_caller("\n".join(lines), MechanismWarning)
+
+
+OF_BODIES = {"gravity_compensation": "held up", "fluid": "in a fluid"}
+
+
+def acting_summary(mechanism: Mechanism) -> str:
+    """The active force elements in one line with counts; empty if none."""
+    counts = [_counted(kind, len(names)) for kind, names in mechanism.forces.active.items()]
+    return f"acting: {', '.join(counts)}" if counts else ""
+
+
+def _counted(kind: str, count: int) -> str:
+    """ "8 joints with damping", "1 actuator"."""
+    if kind in OF_JOINTS:
+        return f"{count} joint{'s' * (count != 1)} with {kind}"
+    if kind in OF_BODIES:
+        return f"{count} {'body' if count == 1 else 'bodies'} {OF_BODIES[kind]}"
+    word = kind.removesuffix("s")
+    return f"{count} {word + 's' * (count != 1)}"
+
+
+def summary(notes: Sequence[Note]) -> str:
+    """All notes in one line, with counts."""
+    holding, acting = (_merge_counts([note for note in notes if note.constrains is held]) for held in (True, False))
+    parts = [f"not read, so that what it holds together comes apart: {holding}"] if holding else []
+    parts += [f"not acting: {acting}"] if acting else []
+    return "; ".join(parts)
+
+
+def _merge_counts(notes: Sequence[Note]) -> str:
+    """Text such as "8 joints with damping, 2 plugins", merging notes of one name."""
+    where: dict[str, tuple[str, ...]] = {}
+    for note in notes:
+        where[note.what] = where.get(note.what, ()) + note.where
+    return ", ".join(Note(feature, locations, "").counted for feature, locations in where.items())
+
 
 FLOATING_BASE = "floating_base"  # the joint by which a root link moves freely
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -33,11 +124,11 @@ class Reader(Protocol):
     def __call__(
         self, root: Element, floating_base: bool, gravity: Any, name: str | None, folder: Path | None, mimic: bool
     ) -> Mechanism:
-        """The mechanism that the parsed document describes; what is to be told of it is left in ``root.findings``.
+        """The mechanism of the parsed document; warnings and notes are collected in ``root.findings``.
 
-        gravity   (3,) in the ground frame; None for what the document or its format says
-        folder    where files that the document names are looked for; None for a text, which has no place
-        mimic     whether joints that mimic others do; they are free otherwise
+        gravity   (3,) in the ground frame; None for the document's, or the format's
+        folder    searched for files that the document names; None for text
+        mimic     whether mimic joints follow their leaders; otherwise they are free
         """
 
 
@@ -92,10 +183,10 @@ def unbounded(limit: float) -> float:
 class Element:
     """An XML element with its line number, for messages.
 
-    Namespace prefixes are kept as part of the tag, so that elements of extensions are told apart from the format's own.
-    ``owner`` is the label of the nearest element around it that has a name; the root is not worth naming.
-    ``content`` is the text between its tags, without that of its children and without blanks around it.
-    ``findings`` collects what is to be told of the whole document; all its elements share it.
+    Namespace prefixes are kept as part of the tag, so that extensions differ from the format's own elements. ``owner``
+    is the label of the nearest named element around it, other than the root. ``content`` is the text between its tags
+    without children and surrounding blanks. ``findings`` collects the findings of the document; all its elements share
+    it.
     """
 
     tag: str
@@ -180,7 +271,7 @@ class Element:
 
 
 def warn(element: Element, message: str) -> None:
-    """A remark on an element that is read otherwise than it may have been meant."""
+    """Remark that an element is read otherwise than it may have been meant."""
     element.findings.remark(f"{element.source}:{element.line}: {element.label}", message)
 
 
@@ -194,9 +285,9 @@ def omit(element: Element, feature: str, advice: str, constrains: bool = False, 
 def warn_of_slips(
     element: Element, attributes: Mapping[str, tuple[str, ...]], children: Mapping[str, tuple[str, ...]]
 ) -> None:
-    """Warn of what looks like a misspelt attribute or child, and of a second child where only the first counts.
+    """Warn of attributes and children that look misspelt, and of a second child where only the first counts.
 
-    The tables tell what elements may have; what no table knows belongs to other programs, and is not looked at.
+    The tables list names that elements may have. Elements without a table belong to other programs and are not checked.
     """
 
     def report(noun: str, word: str, known: tuple[str, ...], present: list[str]) -> None:
@@ -224,7 +315,7 @@ def _hint(text: str) -> str:
 
 
 def document_of(path_or_text: str | os.PathLike[str], kind: str) -> tuple[str | bytes, str, Path | None]:
-    """The document that a caller gives, a file or text of some kind; what messages call it, and the folder it is in."""
+    """The document given by a caller, a file or text; its name in messages, and its folder."""
     if not isinstance(path_or_text, (str, os.PathLike)):
         raise TypeError(f"load takes the path of a {kind} file, or its text, not a {type(path_or_text).__name__}")
     if isinstance(path_or_text, str):

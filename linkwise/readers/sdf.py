@@ -1,10 +1,10 @@
 """SDF, the format of Gazebo: one model with its links, joints and loops.
 
-A link that is the child of several joints is held by the first of them; the others close loops.  Poses may be relative
-to any link, joint or frame (``relative_to``), axes expressed in any of them.  A model moves freely unless a joint holds
-it to the world, or it is ``<static>``.  Links without ``<inertial>`` have 1 kg and unit moments, as the format says.
-What links look like is read, and simple collision geometry as shapes, which touch nothing before ``mech.with_ground``;
-sensors and plugins are not, which is noted.
+The first joint with a link as its child holds the link in the tree; further joints with this child close loops. Poses
+may be relative to any link, joint or frame (``relative_to``), axes expressed in any of them. A model moves freely
+unless a joint holds it to the world, or it is ``<static>``. Links without ``<inertial>`` have 1 kg and unit moments, as
+the format prescribes. Visible geometry is read as looks, simple collision geometry as shapes, which touch nothing
+before ``mech.with_ground``; sensors and plugins are only noted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from linkwise.mechanics.joints import Fixed, Floating, Joint, Spherical, kinds_o
 from linkwise.mechanism import GROUND, Builder, Limits, Mechanism, MechanismError, Mimic, Pose, Shape, did_you_mean
 from linkwise.mechanism.contact import WITHOUT_GROUND
 from linkwise.mechanism.looks import MESH, Look, placed, scaled
-from linkwise.mechanism.poses import rotation_from_quaternion, rotation_from_rpy
-from linkwise.mechanism.welding import composed
+from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.poses import quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy
+from linkwise.mechanism.welding import ORIGIN, composed, relative_pose
 from linkwise.readers import drake
 from linkwise.readers.protocol import (
     FLOATING_BASE,
@@ -37,7 +38,6 @@ from linkwise.readers.protocol import (
 )
 
 WORLD, MODEL = "world", "__model__"
-HERE: Pose = (np.eye(3), np.zeros(3))
 AXES = ("axis", "axis2")
 ENDS = {"joint": ("parent", "child"), drake.JOINT: ("drake:parent", "drake:child")}
 TOUCHING = ("sphere", "box", "cylinder", "capsule", "ellipsoid")  # collision geometry that is read
@@ -55,7 +55,11 @@ def from_xml(
     links = {link.text("name"): link for link in model.all("link")}
     drake.note_omissions(model)
     joints = [element for element in model.children if element.tag == "joint" or drake.is_joint(element)]
-    _note(model, links.values())
+    for described in links.values():
+        for sensor in described.all("sensor"):
+            omit(sensor, "sensor", "not read")
+    for plugin in model.all("plugin"):
+        omit(plugin, "plugin", "what a plugin does is not in the file")
     builder = Builder(source=root.source)
     assembly = _Assembly(builder, frames, links, mimic)
     for link in links:
@@ -67,17 +71,18 @@ def from_xml(
         else:
             assembly.close(joint)
     assembly.close_balls(model)
-    free = []
+    free, static = [], model.first("static")
     for link in (link for link in links if link not in held):
-        if _content(model, "static", "false") in ("true", "1"):
+        if static is not None and static.content in ("true", "1"):
             builder.joint(f"{link}_to_{GROUND}", Fixed(), GROUND, link, frames.pose(link))
         else:
             joint_name = FLOATING_BASE if floating_base else f"{link}_free"
             builder.joint(joint_name, Floating(), GROUND, link)
-            free.append((joint_name, (*_quaternion(frames.pose(link)[0]), *frames.pose(link)[1].tolist())))
+            rotation, position = frames.pose(link)
+            free.append((joint_name, (*quaternion_from_rotation(rotation).tolist(), *position.tolist())))
     if gravity is None:
-        given = world.first("gravity") if world is not None else None
-        gravity = STANDARD_GRAVITY if given is None else given.content_numbers(3)
+        element = world.first("gravity") if world is not None else None
+        gravity = STANDARD_GRAVITY if element is None else element.content_numbers(3)
     mechanism = builder.build(name or model.text("name"), gravity, strict=False)
     looks = tuple(look for link in links.values() for look in _looks(link, folder))
     taken: set[str] = set()
@@ -98,11 +103,6 @@ def _one_model(root: Element, world: Element | None) -> Element:
     return models[0]
 
 
-def _content(element: Element, tag: str, otherwise: str) -> str:
-    child = element.first(tag)
-    return otherwise if child is None else child.content
-
-
 def _number(element: Element | None, tag: str, otherwise: float) -> float:
     child = None if element is None else element.first(tag)
     return otherwise if child is None else child.content_numbers(1)[0]
@@ -112,13 +112,13 @@ def _mass(link: Element) -> tuple[float, Any, Any]:
     """Mass, pose of the centre of mass, and moments along its axes."""
     inertial = link.first("inertial")
     if inertial is None:
-        return 1.0, HERE, (1.0, 1.0, 1.0)
+        return 1.0, ORIGIN, (1.0, 1.0, 1.0)
     moments = inertial.first("inertia")
     defaults = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
     xx, xy, xz, yy, yz, zz = (_number(moments, key, defaults.get(key, 0.0)) for key in _MOMENTS)
     pose = inertial.first("pose")
     matrix = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return _number(inertial, "mass", 1.0), HERE if pose is None else _written(pose), matrix
+    return _number(inertial, "mass", 1.0), ORIGIN if pose is None else _written(pose), matrix
 
 
 def _written(pose: Element) -> Pose:
@@ -131,43 +131,38 @@ def _written(pose: Element) -> Pose:
     return rotation_from_rpy(np.radians(angles) if degrees else np.array(angles)), np.array([x, y, z])
 
 
-def _quaternion(rotation: np.ndarray) -> list[float]:
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
-    return [w, x, y, z]
-
-
 class Frames:
     """Poses of links, joints and frames at zero coordinates, in the model's frame and in the world."""
 
     def __init__(self, model: Element) -> None:
         pose = model.first("pose")
-        self._model = HERE if pose is None else _written(pose)
+        self._model = ORIGIN if pose is None else _written(pose)
         parts = (element for tag in ("link", "joint", drake.JOINT, "frame") for element in model.all(tag))
         self._elements = {element.text("name"): element for element in parts}
-        self._found: dict[str, Pose] = {}
+        self._poses: dict[str, Pose] = {}
 
     def pose(self, name: str) -> Pose:
-        """In the world."""
-        return composed(self._model, self.in_model(name))
+        """Pose of a frame in the world."""
+        return composed(self._model, self.model_pose(name))
 
-    def in_model(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
-        """In the model's frame."""
+    def model_pose(self, name: str, asked: tuple[str, ...] = ()) -> Pose:
+        """Pose of a frame in the model's frame."""
         if name == MODEL:
-            return HERE
+            return ORIGIN
         if name == WORLD:
             rotation, position = self._model
             return rotation.T, -rotation.T @ position
         element = self._elements[name]
         if name in asked:
             raise element.error(f"{element.label}: its pose is relative to itself, by {' -> '.join((*asked, name))}")
-        if name not in self._found:
-            self._found[name] = composed(self.in_model(self._around(element), (*asked, name)), _own(element))
-        return self._found[name]
+        if name not in self._poses:
+            self._poses[name] = composed(
+                self.model_pose(self._base_frame(element), (*asked, name)), _element_pose(element)
+            )
+        return self._poses[name]
 
-    def _around(self, element: Element) -> str:
-        """The frame that an element's pose is written in."""
+    def _base_frame(self, element: Element) -> str:
+        """The frame of the pose of an element."""
         pose = element.first("pose")
         said = pose.attributes.get("relative_to", "") if pose is not None else ""
         if not said and element.tag in ENDS:
@@ -183,14 +178,9 @@ class Frames:
         return name
 
 
-def _own(element: Element) -> Pose:
+def _element_pose(element: Element) -> Pose:
     pose = element.first("pose")
-    return HERE if pose is None else _written(pose)
-
-
-def seen_from(frame: Pose, pose: Pose) -> Pose:
-    """A pose in the frame that the other is."""
-    return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
+    return ORIGIN if pose is None else _written(pose)
 
 
 class _Assembly:
@@ -223,29 +213,31 @@ class _Assembly:
         return carriers
 
     def add(self, joint: Element) -> None:
-        """A joint of the tree: it moves a link whose frame is the joint's."""
+        """Add a joint of the tree; it moves a link whose frame is that of the joint."""
         name, parent, child = joint.text("name"), self._end(joint, "parent"), self._end(joint, "child")
         joint_pose = self._frames.pose(name)
-        at = HERE if parent == GROUND else self._frames.pose(parent)
+        at = ORIGIN if parent == GROUND else self._frames.pose(parent)
         kind = self._kind(joint)
-        seen = seen_from(joint_pose, self._frames.pose(child))
+        seen = relative_pose(joint_pose, self._frames.pose(child))
         same = np.allclose(seen[0], np.eye(3), rtol=0, atol=1e-12) and np.abs(seen[1]).max() < 1e-12
         if same or kind.nv == 0:
-            pose = seen_from(at, self._frames.pose(child) if kind.nv == 0 else joint_pose)
+            pose = relative_pose(at, self._frames.pose(child) if kind.nv == 0 else joint_pose)
             self._builder.joint(name, kind, parent, child, pose, **self._numbers(joint, kind))
             return
         mover = f"{child}/{name}"
         self._builder.link(mover)
-        self._builder.joint(name, kind, parent, mover, seen_from(at, joint_pose), **self._numbers(joint, kind))
+        self._builder.joint(name, kind, parent, mover, relative_pose(at, joint_pose), **self._numbers(joint, kind))
         self._builder.joint(f"{child}_fixed", Fixed(), mover, child, seen)
 
     def close(self, joint: Element) -> None:
-        """A joint whose child is held already."""
+        """Add a loop for a joint whose child is held by another joint."""
         joint_pose, (a, b) = (
             self._frames.pose(joint.text("name")),
             (self._end(joint, tag) for tag in ("parent", "child")),
         )
-        first, second = (seen_from(HERE if end == GROUND else self._frames.pose(end), joint_pose) for end in (a, b))
+        first, second = (
+            relative_pose(ORIGIN if end == GROUND else self._frames.pose(end), joint_pose) for end in (a, b)
+        )
         self._builder.loop(joint.text("name"), self._kind(joint), a, first, b, second)
 
     def close_balls(self, model: Element) -> None:
@@ -274,14 +266,14 @@ class _Assembly:
             raise joint.error(f"{joint.label}: {error}") from None
 
     def _axis(self, joint: Element, tag: str) -> tuple[float, ...]:
-        """In the joint's frame."""
+        """The axis in the joint's frame."""
         element = joint.required(tag)
         xyz = element.first("xyz")
         vector = np.array((0.0, 0.0, 1.0) if xyz is None else xyz.content_numbers(3))
         said = xyz.attributes.get("expressed_in", "") if xyz is not None else ""
         if said:
-            there = self._frames.in_model(self._frames.checked(joint, said))[0]
-            vector = self._frames.in_model(joint.text("name"))[0].T @ there @ vector
+            there = self._frames.model_pose(self._frames.checked(joint, said))[0]
+            vector = self._frames.model_pose(joint.text("name"))[0].T @ there @ vector
         return tuple(vector.tolist())
 
     def _numbers(self, joint: Element, kind: Joint) -> dict[str, Any]:
@@ -336,7 +328,7 @@ def _looks(link: Element, folder: Path | None) -> Iterator[Look]:
             diffuse = next((colour for material in element.all("material") for colour in material.all("diffuse")), None)
             colour = None if diffuse is None else (*diffuse.content_numbers(3, 4), 1.0)[:4]
             name = element.attributes.get("name", tag)
-            at = placed(*_own(element))
+            at = placed(*_element_pose(element))
             if shown and (tag == "visual" or shown["kind"] == MESH):  # simple ones are shapes of the mechanism
                 yield Look(name, link.text("name"), pose=at, colour=colour, collision=tag == "collision", **shown)
 
@@ -365,7 +357,7 @@ def _geometry(geometry: Element, folder: Path | None) -> dict[str, Any]:
 
 
 def _shapes(link: Element, taken: set[str]) -> Iterator[Shape]:
-    """Simple collision geometry of a link; what has none that can touch is noted."""
+    """Simple collision geometry of a link; other geometry is noted."""
     touches = False
     for collision in link.all("collision"):
         geometry = collision.first("geometry")
@@ -376,14 +368,10 @@ def _shapes(link: Element, taken: set[str]) -> Iterator[Shape]:
         if inner.tag not in TOUCHING or (size and min(size) <= 0.0):
             omit(collision, f"collision {inner.tag}", NO_SHAPE)
             continue
-        name = original = collision.attributes.get("name", "").strip() or f"{link.text('name')}_collision"
-        if name in taken:
-            name = original = f"{link.text('name')}_{original}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = collision.attributes.get("name", "").strip() or f"{link.text('name')}_collision"
+        name = unused_name(f"{link.text('name')}_{name}" if name in taken else name, taken)
         touches = True
-        yield Shape(name, link.text("name"), inner.tag, size, _own(collision), _friction(collision))
+        yield Shape(name, link.text("name"), inner.tag, size, _element_pose(collision), _friction(collision))
     if touches:
         omit(link, WITHOUT_GROUND, NO_GROUND)
 
@@ -393,11 +381,3 @@ def _friction(collision: Element) -> float:
     frictions = (friction for surface in collision.all("surface") for friction in surface.all("friction"))
     said = [mu for way in frictions for engine in way.all("ode") for mu in engine.all("mu")]
     return said[0].content_numbers(1)[0] if said else 1.0
-
-
-def _note(model: Element, links: Any) -> None:
-    for link in links:
-        for sensor in link.all("sensor"):
-            omit(sensor, "sensor", "not read")
-    for plugin in model.all("plugin"):
-        omit(plugin, "plugin", "what a plugin does is not in the file")

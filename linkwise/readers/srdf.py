@@ -13,7 +13,7 @@ from collections.abc import Collection
 import numpy as np
 
 from linkwise.mechanism import Body, Mechanism, did_you_mean, require_mechanism
-from linkwise.mechanism.annotation import SAME_COORDINATE
+from linkwise.mechanism.metadata import SAME_COORDINATE
 from linkwise.readers.protocol import FLOATING_BASE, Element, document_of, parse_xml, warn
 
 _ROOT_JOINT = "root_joint"  # what Pinocchio calls the joint of a floating base
@@ -39,7 +39,7 @@ def load_srdf(mech: Mechanism, path_or_text: str | os.PathLike[str], strict: boo
         raise root.error(f"an SRDF file starts with <robot>, not <{root.tag}>")
     reader = _Reader(mech, root, strict)
     mech = mech.metadata.with_groups(reader.groups()).metadata.with_postures(reader.postures())
-    root.findings.tell_remarks()
+    root.findings.warn_of_remarks()
     return mech
 
 
@@ -50,7 +50,7 @@ class _Reader:
         self._virtual = {_ROOT_JOINT, *(joint.text("name") for joint in root.all("virtual_joint"))}
 
     def _is_known(self, element: Element, kind: str, name: str, known: Collection[str]) -> bool:
-        """Whether a name exists; otherwise an error or a remark."""
+        """Whether a name exists; if not, an error or a remark."""
         if name in known:
             return True
         message = f"names the {kind} {name!r}, which mechanism {self._mech.name!r} does not have"

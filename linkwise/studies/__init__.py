@@ -36,7 +36,4 @@ __all__ = [
 
 if not TYPE_CHECKING:
     __getattr__ = moved_from("studies")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

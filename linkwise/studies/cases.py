@@ -1,4 +1,4 @@
-"""Some cases of a study: what was drawn for them, in the forms in which it is computed with."""
+"""Some cases of a study: drawn values as states, parameters and mechanisms."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import linkwise as lw
 
 from .errors import StudyError
 from .quantities import CONTACT_FRICTION, CTRL, GRAVITY, OF_LINKS, OF_MECHANISM, OF_POSITIONS, PAYLOAD
+
+SIX = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # moments, as ``lw.estimation.inertial_parameters`` has them
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +96,16 @@ class Cases:
         return self.placed("tau", np.zeros(self.mechanism.nv))
 
     def _named(self, head: str) -> list[str]:
-        """The joints that such numbers are given of by name."""
+        """Joints of which the quantity varies by name."""
         return [name.partition(".")[2] for name in self.values if name.startswith(f"{head}.")]
 
     def varies(self, head: str) -> bool:
-        """Whether something so named, of all joints or of one, varies."""
+        """Whether the quantity varies, of all joints or of one."""
         return any(name.partition(".")[0] == head for name in self.values)
 
     def placed(self, head: str, otherwise: np.ndarray) -> np.ndarray:
-        """(cases, ..., n): ``otherwise`` (..., n), equal in all cases, or (cases, ..., n), with what varies of all
-        joints or actuators in its place, and then of single ones."""
+        """(cases, ..., n): ``otherwise``, (..., n) or (cases, ..., n), with varied values in place: those of all joints
+        or actuators first, then those of single ones."""
         lead = otherwise.ndim - 1
         rows = otherwise if lead > 1 else otherwise[None]
         arrays = np.array(np.broadcast_to(rows, (self.count, *rows.shape[1:])), float)
@@ -112,15 +114,14 @@ class Cases:
             arrays[:] = self.values[head][among]
         for name, values in self.values.items():
             if name.startswith(f"{head}."):
-                arrays[..., self._place(head, name.partition(".")[2])] = values.reshape(self.count, -1)[among]
+                owner = name.partition(".")[2]
+                if head == CTRL:
+                    index = self.mechanism.forces.actuator_names.index(owner)
+                    numbers = slice(index, index + 1)
+                else:
+                    numbers = self.mechanism.q_index(owner) if head in OF_POSITIONS else self.mechanism.v_index(owner)
+                arrays[..., numbers] = values.reshape(self.count, -1)[among]
         return arrays
-
-    def _place(self, head: str, name: str) -> slice:
-        """The slice of numbers of a joint or actuator."""
-        if head == CTRL:
-            index = self.mechanism.forces.actuator_names.index(name)
-            return slice(index, index + 1)
-        return self.mechanism.q_index(name) if head in OF_POSITIONS else self.mechanism.v_index(name)
 
     # Numbers of the mechanism ----------------------------------------------------------------------------------------
 
@@ -215,11 +216,12 @@ class Cases:
             rows = []
             for i in range(len(names)):
                 of_link = mech.parameters.masses[i], mech.parameters.coms[i], mech.parameters.inertias[i]
-                numbers = (
+                mass, com, inertia = (
                     of_bodies[kind][i][k] if i in of_bodies[kind] else x
                     for kind, x in zip(of_bodies, of_link, strict=True)
                 )
-                rows.append(_ten_numbers(*numbers))
+                moments = inertia + _point_inertias(np.asarray(mass)[None], com[None])[0]  # about the link's origin
+                rows.append([mass, *(mass * com), *(moments[index] for index in SIX)])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", lw.files.InertiaWarning)
                 mech = mech.parameters.with_inertial(np.concatenate(rows), self._strict)
@@ -229,19 +231,10 @@ class Cases:
         for head, edit in edits.items():
             if head in self.of_joints:
                 row = self.of_joints[head][k]
-                joints = [body.joint for body in mech.bodies if not body.mimic]
-                mech = getattr(mech.parameters, edit)({joint: _single(row[mech.v_index(joint)]) for joint in joints})
+                numbers = {body.joint: row[mech.v_index(body.joint)] for body in mech.bodies if not body.mimic}
+                by_joint = {joint: float(x[0]) if len(x) == 1 else x for joint, x in numbers.items()}
+                mech = getattr(mech.parameters, edit)(by_joint)
         return mech
-
-
-def _single(numbers: np.ndarray) -> Any:
-    return float(numbers[0]) if len(numbers) == 1 else numbers
-
-
-def _ten_numbers(mass: Any, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """Mass, first moment and inertia about the link's origin, in the order of ``lw.estimation.inertial_parameters``."""
-    about = inertia + _point_inertias(np.asarray(mass)[None], com[None])[0]
-    return np.array([mass, *(mass * com), *(about[i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
 
 
 def _rotated(rotation: np.ndarray, vectors: np.ndarray) -> np.ndarray:

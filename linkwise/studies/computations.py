@@ -1,30 +1,32 @@
-"""What a study computes: rollouts, linear models, equilibria, singularities, functions of the user.
+"""Computations of studies: rollouts, linear models, equilibria, singularities, functions of the user.
 
-A computation takes cases and gives arrays by name, the axis of cases first; all but rollouts and singularities go case
-by case.  ``axes`` names the other axes of its arrays, ``labels`` what is along them.
+A computation returns arrays by name for cases, with the axis of cases first.  Rollouts and singularities are computed
+for all cases at once, others case by case.  ``axes`` names the other axes of arrays, ``labels`` their entries.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 import linkwise as lw
 
-from . import options
+from ..motion.arguments import drive_array
 from .cases import Case, Cases
-from .driving import driven, nominal
-from .errors import StudyError
+from .errors import StudyError, check_count, check_name, check_numbers, check_options
 from .quantities import Unit, joint_units
 
 BYTES_PER_CHUNK = 2**25
 CASES_PER_CHUNK = 16384
 SLOW_CASES_PER_CHUNK = 64  # where each takes milliseconds
 POINT = ("x", "y", "z")
+FEEDBACK = ("target", "kp", "kd")
+IN_TIME = ("tau", "ctrl", "target")  # which may change from step to step
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Computation:
         return {}
 
     def labels(self, mech: lw.Mechanism) -> dict[str, list[Any]]:
-        """Axis -> what is along it."""
+        """Axis -> labels of its entries."""
         return {"q": list(mech.q_names), "v": list(mech.v_names)}
 
     def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
@@ -57,7 +59,7 @@ class Computation:
         return {}
 
     def nominal(self, mech: lw.Mechanism) -> Mapping[str, np.ndarray | None]:
-        """What it gives itself of what may vary: None where that is no number."""
+        """Nominal values that the computation sets, by quantity; None where they change in time."""
         return {}
 
     def cases_per_chunk(self, mech: lw.Mechanism) -> int:
@@ -96,24 +98,57 @@ class Rollout(Computation):
     unsupported: ClassVar[Mapping[str, str]] = {}
 
     def check(self, mech: lw.Mechanism) -> None:
-        options.check_step(mech, self.dt)
-        options.check_count("steps", self.steps, 0)
-        options.check_count("every", self.every, 1)
+        if self.dt is None and mech.metadata.timestep is None:
+            raise StudyError(f"dt is missing, and mechanism {mech.name!r} has no time step of its own: give seconds")
+        is_number = isinstance(self.dt, Real) and not isinstance(self.dt, bool) and np.isfinite(float(self.dt))
+        if self.dt is not None and not is_number:
+            raise StudyError(f"dt must be a number of seconds, not {self.dt!r}")
+        check_count("steps", self.steps, 0)
+        check_count("every", self.every, 1)
         if self.final_only and self.every != 1:
             raise StudyError("every: give it or final_only, not both; final_only keeps the last state alone")
-        options.check_method(self.method, self.coordinates)
-        options.check_frames(mech, "frames", self.frames)
-        options.check_forces(mech, self.tau, self.wrenches, self.ctrl, self.steps)
-        options.check_feedback(mech, self.feedback, self.steps)
+        try:
+            methods = lw.motion.rollout_methods(self.coordinates)
+        except ValueError as error:
+            raise StudyError(f"coordinates: {error}") from None
+        if self.method is not None:
+            check_name("method", self.method, methods, f" with coordinates = {self.coordinates!r}")
+        if isinstance(self.frames, str) or not isinstance(self.frames, Collection):
+            raise StudyError(f"frames must be a list of names of links and frames, not {self.frames!r}")
+        for name in self.frames:
+            check_name("frames", name, tuple(mech.frames))
+        joints, actuators = mech.joint_names, mech.forces.actuator_names
+        check_numbers("tau", self.tau, (mech.nv,), joints, self.steps)
+        check_numbers("wrenches", self.wrenches, (mech.n_links, 6), (), self.steps)
+        if self.ctrl is not None and not actuators:
+            raise StudyError(f"ctrl: no actuator of mechanism {mech.name!r} acts")
+        check_numbers("ctrl", self.ctrl, (len(actuators),), actuators, self.steps)
+        gains = self.feedback
+        if gains is None or callable(gains):  # a compiled controller
+            return
+        keys = (*FEEDBACK, "gain")
+        if not isinstance(gains, Mapping):
+            raise StudyError(f"feedback must be a table of {', '.join(keys)}, or a controller, not {gains!r}")
+        for key in gains:
+            check_name("feedback", key, keys)
+        check_numbers("feedback.target", gains.get("target"), (mech.nq,), joints, self.steps)
+        for key in ("kp", "kd"):
+            check_numbers(f"feedback.{key}", gains.get(key), (mech.nv,), joints, None)
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         q, v = lw.rollout(
             cases.mechanism,
             cases.q,
             cases.v,
-            **driven(cases, self.tau, self.ctrl, self.feedback),
+            tau=_drive(cases, "tau", self.tau),
+            ctrl=_drive(cases, "ctrl", self.ctrl),
+            feedback=self._gains(cases),
             wrenches=self.wrenches,
-            **self._options,
+            dt=self.dt,
+            steps=self.steps,
+            method=self.method,
+            coordinates=self.coordinates,
+            **({"final_only": True} if self.final_only else {"every": self.every}),
             parameters={**cases.parameters, **cases.of_joints, **cases.of_contacts},
         )
         if self.measure is not None:
@@ -129,13 +164,21 @@ class Rollout(Computation):
         assert dt is not None  # lw.rollout has complained
         return float(dt) * np.arange(0, self.steps + 1, self.every)
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        kept = {"final_only": True} if self.final_only else {"every": self.every}
-        return {"dt": self.dt, "steps": self.steps, "method": self.method, "coordinates": self.coordinates, **kept}
+    def _gains(self, cases: Cases) -> Any:
+        """The feedback of ``lw.rollout``, with gains and targets by case where they vary."""
+        varied = [name for name in FEEDBACK if cases.varies(name)]
+        if not varied:
+            return self.feedback
+        if self.feedback is not None and not isinstance(self.feedback, Mapping):
+            raise StudyError("target, kp and kd vary with feedback={'target': ...}, not with a compiled controller")
+        gains = {"target": np.array(cases.mechanism.initial), **(self.feedback or {})}
+        return gains | {name: _drive(cases, name, gains.get(name)) for name in varied}
 
     def nominal(self, mech: lw.Mechanism) -> Mapping[str, np.ndarray | None]:
-        return nominal(mech, self.tau, self.ctrl, self.feedback)
+        gains = self.feedback if isinstance(self.feedback, Mapping) else dict.fromkeys(FEEDBACK, self.feedback)
+        values = {"tau": self.tau, "ctrl": self.ctrl, **{name: gains.get(name) for name in FEEDBACK}}
+        arrays = {name: None if callable(x) else drive_array(mech, name, x) for name, x in values.items()}
+        return {name: None if x is None or x.ndim > 1 else x for name, x in arrays.items()}
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         if self.measure is not None:
@@ -179,7 +222,7 @@ class LinearModels(Computation):
             raise StudyError(f"linear models are made at the 'start' or at the 'equilibrium', not at {self.at!r}")
 
     def check(self, mech: lw.Mechanism) -> None:
-        options.check_options(lw.linearize, self.options, ("mech", "q", "v", "tau"))
+        check_options(lw.linearize, self.options, ("mech", "q", "v", "tau"))
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         return _case_by_case(cases, self._case_results)
@@ -200,13 +243,8 @@ class LinearModels(Computation):
         return kept | {"eigenvalues": values.astype(complex)[order], "found": is_found}
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
-        return {
-            "A": ("state", "to"),
-            "B": ("state", "input"),
-            "drift": ("state",),
-            "eigenvalues": ("mode",),
-            "found": (),
-        }
+        axes = {"A": ("state", "to"), "B": ("state", "input"), "drift": ("state",), "eigenvalues": ("mode",)}
+        return {**axes, "found": ()}
 
     def units(self, mech: lw.Mechanism) -> dict[str, Unit]:
         return {"eigenvalues": "1/s"}
@@ -223,7 +261,7 @@ class Equilibria(Computation):
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self, mech: lw.Mechanism) -> None:
-        options.check_options(lw.find_equilibrium, self.options, ("mech", "q_guess", "tau"))
+        check_options(lw.find_equilibrium, self.options, ("mech", "q_guess", "tau"))
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         return _case_by_case(cases, self._case_results)
@@ -261,32 +299,27 @@ class Singularities(Computation):
 
     def check(self, mech: lw.Mechanism) -> None:
         if self.link is not None:
-            options.check_name("link", self.link, tuple(mech.frames))
+            check_name("link", self.link, tuple(mech.frames))
         elif not mech.loops:
             raise StudyError("link: say of which link (link=...): a mechanism without loops has no other singularities")
         if isinstance(self.rows, str):
-            options.check_name("rows", self.rows, ("angular", "linear"))
+            check_name("rows", self.rows, ("angular", "linear"))
 
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         mech = cases.mechanism
         if self.link is None:
             rank = lw.constraints.generic_rank(mech, lw.constraints.assemble(mech, mech.initial))
-            near = lw.constraints.conditioning(mech, cases.q, rank)
-            return {
-                "conditioning": near,
-                "degrees_of_freedom": np.asarray(lw.constraints.degrees_of_freedom(mech, cases.q)),
-            }
-        values = np.linalg.svd(self._jacobians(cases), compute_uv=False)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = values[:, -1] / values[:, 0]
-        return {"singular_values": values, "manipulability": _product(values), "conditioning": ratio}
-
-    def _jacobians(self, cases: Cases) -> np.ndarray:
+            freedom = np.asarray(lw.constraints.degrees_of_freedom(mech, cases.q))
+            return {"conditioning": lw.constraints.conditioning(mech, cases.q, rank), "degrees_of_freedom": freedom}
         poses = {name: x for name, x in cases.parameters.items() if name.rpartition(".")[2] == "pose"}
-        kernel = lw.compile("jacobian", cases.mechanism, parameters=tuple(poses), link=self.link)
+        kernel = lw.compile("jacobian", mech, parameters=tuple(poses), link=self.link)
         rows = {None: slice(None), "angular": slice(0, 3), "linear": slice(3, 6)}
         chosen = rows[self.rows] if self.rows is None or isinstance(self.rows, str) else list(self.rows)
-        return kernel(cases.q, *poses.values())[:, chosen]
+        values = np.linalg.svd(kernel(cases.q, *poses.values())[:, chosen], compute_uv=False)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = values[:, -1] / values[:, 0]
+        product = math.prod(values.T, start=np.ones(len(values)))
+        return {"singular_values": values, "manipulability": product, "conditioning": ratio}
 
     def axes(self, mech: lw.Mechanism) -> dict[str, tuple[str, ...]]:
         return {"singular_values": ("direction",), "manipulability": (), "conditioning": (), "degrees_of_freedom": ()}
@@ -315,11 +348,12 @@ class Function(Computation):
     def arrays(self, cases: Cases) -> dict[str, np.ndarray]:
         if self.all_at_once:
             return _checked(self.function(cases), len(cases), self._name)
-        return _case_by_case(cases, self._one)
 
-    def _one(self, case: Case) -> Mapping[str, Any]:
-        result = self.function(case)
-        return result if isinstance(result, Mapping) else {self._name: result}
+        def case_results(case: Case) -> Mapping[str, Any]:
+            result = self.function(case)
+            return result if isinstance(result, Mapping) else {self._name: result}
+
+        return _case_by_case(cases, case_results)
 
     @property
     def _name(self) -> str:
@@ -334,15 +368,8 @@ class Function(Computation):
 
 
 def _state_units(mech: lw.Mechanism) -> dict[str, Unit]:
-    return {
-        "positions": joint_units(mech, "q0"),
-        "velocities": joint_units(mech, "v0"),
-        "tau": joint_units(mech, "tau"),
-    }
-
-
-def _product(values: np.ndarray) -> np.ndarray:
-    return math.prod((values[:, k] for k in range(values.shape[1])), start=np.ones(len(values)))
+    names = {"positions": "q0", "velocities": "v0", "tau": "tau"}
+    return {name: joint_units(mech, quantity) for name, quantity in names.items()}
 
 
 def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -> dict[str, np.ndarray]:
@@ -359,17 +386,43 @@ def _case_by_case(cases: Cases, function: Callable[[Case], Mapping[str, Any]]) -
     for k, result in enumerate(results):
         if list(result) != names:
             raise StudyError(f"case {cases.first + k} gives {sorted(result)}, the first of its chunk {sorted(names)}")
-    return {name: _stacked(name, [np.asanyarray(result[name]) for result in results], cases.first) for name in names}
+    arrays = {}
+    for name in names:
+        values = [np.asanyarray(result[name]) for result in results]
+        for k, value in enumerate(values):
+            if value.shape != values[0].shape:
+                raise StudyError(
+                    f"case {cases.first + k} gives {name!r} of shape {value.shape}, case {cases.first} of "
+                    f"{values[0].shape}: arrays of all cases must have one shape; fill up with NaN"
+                )
+        arrays[name] = np.ma.stack(values) if any(map(np.ma.isMaskedArray, values)) else np.stack(values)
+    return arrays
 
 
-def _stacked(name: str, values: list[np.ndarray], first: int) -> np.ndarray:
-    for k, value in enumerate(values):
-        if value.shape != values[0].shape:
-            raise StudyError(
-                f"case {first + k} gives {name!r} of shape {value.shape}, case {first} of {values[0].shape}: arrays of "
-                "all cases must have one shape; fill up with NaN"
-            )
-    return np.ma.stack(values) if any(map(np.ma.isMaskedArray, values)) else np.stack(values)
+def _drive(cases: Cases, head: str, value: Any) -> Any:
+    """A driving argument of ``lw.rollout`` in which the varied numbers of all or single joints replace its own."""
+    if not cases.varies(head):
+        return value
+    if head in cases.values:  # all numbers vary
+        value = None
+    if callable(value):  # lw.rollout refuses it unless it is held
+        held: Any = value
+        return replace(held, function=Replacing(cases, head, held.function)) if hasattr(held, "period") else held
+    values = drive_array(cases.mechanism, head, value)
+    return cases.placed(head, values[None] if head in IN_TIME and values.ndim == 1 else values)
+
+
+@dataclass(frozen=True, eq=False)
+class Replacing:
+    """A controller called for all cases at once, in which single joints or actuators vary."""
+
+    cases: Cases
+    head: str
+    function: Callable[..., Any]
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        driving = drive_array(self.cases.mechanism, self.head, self.function(t, q, v))
+        return self.cases.placed(self.head, np.broadcast_to(driving, (len(self.cases), 1, driving.shape[-1])))[:, 0]
 
 
 def _checked(result: Any, count: int, label: str) -> dict[str, np.ndarray]:

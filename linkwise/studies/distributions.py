@@ -1,7 +1,7 @@
-"""How a quantity varies over the cases of a study: distributions, grids, given values.
+"""Distributions of a quantity over the cases of a study, grids and given values.
 
-Each is a map from numbers in (0, 1) to values (the inverse of the cumulative distribution function): plain random
-numbers, Latin hypercubes and Sobol's sequences all go through it.
+A distribution maps numbers in (0, 1) to values by its inverse cumulative distribution function.  Random numbers, Latin
+hypercubes and Sobol's sequences all use this map.
 """
 
 from __future__ import annotations
@@ -35,10 +35,7 @@ __all__ = [
     "Uniform",
     "WithinLimits",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
 
 
 @dataclass(frozen=True)
@@ -46,15 +43,14 @@ class Distribution:
     """``values(u, quantity)``: (cases, *shape) from numbers u (cases, columns) in (0, 1)."""
 
     def columns(self, quantity: Quantity) -> int:
-        """How many numbers are drawn for it in each case."""
+        """Count of numbers drawn in each case."""
         return math.prod(quantity.shape)
 
     def values(self, u: np.ndarray, quantity: Quantity) -> np.ndarray:
         return np.asarray(self.inverse(u.reshape(len(u), *quantity.shape)), dtype=float)
 
     def inverse(self, u: np.ndarray) -> np.ndarray:
-        """The value where the cumulative distribution function is u; parameters that are arrays broadcast against
-        it."""
+        """The value whose cumulative probability is u; array parameters broadcast against u."""
         raise NotImplementedError
 
     def _check(self, right: Any, message: str) -> None:
@@ -67,7 +63,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
-    """Between ``low`` and ``high``."""
+    """Uniform between ``low`` and ``high``."""
 
     low: Any
     high: Any
@@ -82,8 +78,7 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True)
 class Normal(Distribution):
-    """Gauss's distribution with ``mean`` and standard deviation ``std``; cut off at ``low`` and ``high`` where these
-    are given."""
+    """Gauss's distribution with ``mean`` and standard deviation ``std``, truncated at ``low`` and ``high``."""
 
     mean: Any = 0.0
     std: Any = 1.0
@@ -120,7 +115,7 @@ class LogNormal(Distribution):
 
 @dataclass(frozen=True)
 class Triangular(Distribution):
-    """Between ``low`` and ``high``, most likely near ``mode``."""
+    """Triangular between ``low`` and ``high``, with the peak at ``mode``."""
 
     low: Any
     mode: Any
@@ -139,7 +134,7 @@ class Triangular(Distribution):
 
 @dataclass(frozen=True)
 class MultivariateNormal(Distribution):
-    """Numbers that are correlated: normal with ``mean`` (k,) and ``covariance`` (k, k)."""
+    """Correlated normal numbers with ``mean`` (k,) and ``covariance`` (k, k)."""
 
     mean: Any
     covariance: Any
@@ -186,7 +181,7 @@ class Choice(Distribution):
 
 @dataclass(frozen=True)
 class Grid(Distribution):
-    """Every one of ``points`` (m, ...), with every point of all other grids of the study."""
+    """All ``points`` (m, ...), combined with all points of other grids of the study."""
 
     points: Sequence[Any]
 
@@ -202,7 +197,7 @@ class Grid(Distribution):
 
 @dataclass(frozen=True)
 class Given(Distribution):
-    """A value of its own for each case, (cases, ...): a table made elsewhere; or one value for all cases."""
+    """One row of a table (cases, ...) for each case; or the ``same`` value for all cases."""
 
     table: Any
     same: bool = False
@@ -214,7 +209,7 @@ class Given(Distribution):
         table = np.asarray(self.table, float)
         if not self.same:
             return _rows(self, table, quantity)[rows]
-        return np.broadcast_to(_shaped(self, table, quantity.shape), (len(rows), *quantity.shape))
+        return np.broadcast_to(_broadcast(self, table, quantity.shape), (len(rows), *quantity.shape))
 
 
 @dataclass(frozen=True)
@@ -228,8 +223,8 @@ class WithinLimits(Distribution):
 
 @dataclass(frozen=True)
 class Relative(Distribution):
-    """The mechanism's own value times a factor, of forces and gains what ``Rollout`` gives; matrices (inertias) have
-    one factor each."""
+    """The nominal value times a factor, one for each matrix.  Nominal values are those of the mechanism; of forces and
+    gains those of ``Rollout``."""
 
     factor: Any
 
@@ -243,7 +238,7 @@ class Relative(Distribution):
 
 @dataclass(frozen=True)
 class Offset(Distribution):
-    """The mechanism's own value plus a step; of configurations along tangent directions, as ``lw.integrate`` goes."""
+    """The nominal value plus a step; for configurations a tangent vector (``lw.integrate``)."""
 
     step: Any
 
@@ -283,16 +278,16 @@ def _drawn(value: Any) -> Distribution:
     return inner
 
 
-def _rows(of: Distribution, rows: Any, quantity: Quantity) -> np.ndarray:
-    """(m, *shape) of rows that are given as (m,) or (m, *shape)."""
+def _rows(drawn: Distribution, rows: Any, quantity: Quantity) -> np.ndarray:
+    """(m, *shape) from rows (m,) or (m, *shape)."""
     array = np.asarray(rows, float)
     if array.ndim == 1:
         array = array.reshape(-1, *(1,) * len(quantity.shape))
-    return _shaped(of, array, (len(array), *quantity.shape))
+    return _broadcast(drawn, array, (len(array), *quantity.shape))
 
 
-def _shaped(of: Distribution, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _broadcast(drawn: Distribution, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
-        raise StudyError(f"{type(of).__name__} has values of shape {values.shape}, but {shape} is needed") from None
+        raise StudyError(f"{type(drawn).__name__} has values of shape {values.shape}, but {shape} is needed") from None

@@ -23,8 +23,10 @@ A distribution is a table with one of the keys of ``KINDS`` and a list of number
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
@@ -33,7 +35,7 @@ from typing import Any
 
 import linkwise as lw
 
-from . import computations
+from . import computations as c
 from . import distributions as d
 from .errors import StudyError
 from .study import Study
@@ -54,14 +56,15 @@ KINDS: dict[str, Callable[..., d.Distribution]] = {
     "given": d.Given,
     "within_limits": d.WithinLimits,
 }
-WHOLE_LISTS = ("choice", "grid", "given")  # whose list is one argument
-COMPUTATIONS: dict[str, type[computations.Computation]] = {
-    "rollout": computations.Rollout,
-    "linear_models": computations.LinearModels,
-    "equilibria": computations.Equilibria,
-    "singularities": computations.Singularities,
-    "function": computations.Function,
+SINGLE_LISTS = ("choice", "grid", "given")  # whose list is one argument
+COMPUTATIONS: dict[str, type[c.Computation]] = {
+    "rollout": c.Rollout,
+    "linear_models": c.LinearModels,
+    "equilibria": c.Equilibria,
+    "singularities": c.Singularities,
+    "function": c.Function,
 }
+TYPES = {"steps": int, "every": int, "final_only": bool, "dt": float, "method": str, "all_at_once": bool}
 TOP = {"mechanism": str, "floating_base": bool, "loops": str, "cases": int, "seed": int, "sampling": str, "chunk": int}
 TOP |= {"store": str, "vary": dict}
 OPTIONS = ("linear_models", "equilibria")  # whose other keys are options of what they call
@@ -117,9 +120,10 @@ def _study(table: Mapping[str, Any], folder: Path) -> StudyFile:
 
 
 def _mechanism(table: Mapping[str, Any], folder: Path) -> lw.Mechanism:
+    """The mechanism of a study file, whose paths are relative to the folder."""
     import click
 
-    from ..cli.mechanism import BUILTIN, loaded, report_warnings  # the one that knows what FILE may be
+    from ..cli.mechanism import BUILTIN, loaded, report_warnings
 
     named = table["mechanism"]
     file = named if named.startswith(BUILTIN) else str(folder / named)
@@ -132,7 +136,7 @@ def _mechanism(table: Mapping[str, Any], folder: Path) -> lw.Mechanism:
         raise StudyError(f"mechanism: there is no file {file}") from None
 
 
-def _computation(name: str, table: Any, folder: Path) -> computations.Computation:
+def _computation(name: str, table: Any, folder: Path) -> c.Computation:
     _check_type(name, table, dict)
     make, options = COMPUTATIONS[name], dict(table)
     fields = {field.name: field for field in dataclasses.fields(make)}
@@ -141,22 +145,10 @@ def _computation(name: str, table: Any, folder: Path) -> computations.Computatio
         options = {**named, "options": options}
     else:
         _check_keys(f"[{name}] ", options, fields)
-    needed = [
-        field.name
-        for field in fields.values()
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    ]
-    for key in needed:
-        if key not in options:
+    for key, parameter in inspect.signature(make).parameters.items():
+        if parameter.default is parameter.empty and key not in options:
             raise StudyError(f"[{name}] needs {key}")
-    for key, kind in {
-        "steps": int,
-        "every": int,
-        "final_only": bool,
-        "dt": float,
-        "method": str,
-        "all_at_once": bool,
-    }.items():
+    for key, kind in TYPES.items():
         if key in options and key in fields:
             _check_type(f"[{name}] {key}", options[key], kind)
     if CODE.get(name) in options:
@@ -178,18 +170,12 @@ def _function(label: str, text: Any, folder: Path) -> Callable[..., Any]:
     spec.loader.exec_module(module)
     if not callable(getattr(module, name, None)):
         raise StudyError(f"{label}: {path} has no function {name!r}")
-    _travels(module)
-    return getattr(module, name)
-
-
-def _travels(module: Any) -> None:
-    """Workers elsewhere do not have the file: what is in it is sent to them."""
-    try:
+    with contextlib.suppress(ImportError):
         import cloudpickle
-    except ImportError:
-        return
-    sys.modules.setdefault(module.__name__, module)
-    cloudpickle.register_pickle_by_value(module)
+
+        sys.modules.setdefault(module.__name__, module)
+        cloudpickle.register_pickle_by_value(module)  # workers elsewhere do not have the file
+    return getattr(module, name)
 
 
 def _flat(table: Mapping[str, Any], lead: str = "") -> dict[str, Any]:
@@ -215,36 +201,33 @@ def _distribution(name: str, value: Any) -> Any:
     _check_keys(f"vary: {name}: ", value, [*KINDS, "as"])
     if len(chosen) != 1:
         raise StudyError(f"vary: {name}: one distribution is needed, {', '.join(KINDS)}; found: {chosen or 'none'}")
-    made = _made(f"vary: {name}: {chosen[0]}", chosen[0], value[chosen[0]])
+    drawn = _drawn(f"vary: {name}: {chosen[0]}", chosen[0], value[chosen[0]])
     forms = {"factor": d.Relative, "offset": d.Offset}
     if "as" not in value:
-        return made
+        return drawn
     if value["as"] not in forms:
         raise StudyError(f"vary: {name}: as = {value['as']!r} is unknown; available: {', '.join(forms)}")
-    return forms[value["as"]](made)
+    return forms[value["as"]](drawn)
 
 
-def _made(label: str, kind: str, numbers: Any) -> d.Distribution:
+def _drawn(label: str, kind: str, numbers: Any) -> d.Distribution:
+    """The distribution of a kind with its numbers, a list or a table."""
     make = KINDS[kind]
     if kind == "within_limits":
         return make()
+    names = list(inspect.signature(make).parameters)
     if isinstance(numbers, dict):
-        _check_keys(f"{label}: ", numbers, [field.name for field in _fields(make)])
+        _check_keys(f"{label}: ", numbers, names)
     else:
         _check_type(label, numbers, list)
     try:
         if isinstance(numbers, dict):
             return make(**numbers)
-        return make(numbers) if kind in WHOLE_LISTS else make(*numbers)
+        return make(numbers) if kind in SINGLE_LISTS else make(*numbers)
     except StudyError as error:
         raise StudyError(f"{label}: {error}") from None
     except TypeError:
-        names = ", ".join(field.name for field in _fields(make))
-        raise StudyError(f"{label} has the numbers {names}; given: {numbers}") from None
-
-
-def _fields(make: Any) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(make)
+        raise StudyError(f"{label} has the numbers {', '.join(names)}; given: {numbers}") from None
 
 
 def _check_keys(where: str, table: Mapping[str, Any], known: Collection[str]) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..viewer import style
 from .errors import StudyError
-from .results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from .results import Results
 
 MOST_PANELS = 12
 COLUMNS = 3
@@ -25,32 +26,35 @@ SHADES = ("#DCEAF5", "#A9CDE6", "#6FA9D2")  # from all cases to the middle half
 
 
 @style.styled
-def plot_quantiles(results: Results, name: str, path: str | Path | None = None, entries: Any = None) -> Figure:
-    """The spread of an array over time, a panel for each of its ``entries`` (labels; all by default, at most 12): the
-    median, the middle 50 and 90 percent, and all cases.  Arrays without an axis of time get a box for each entry."""
-    quantiles = results.quantiles(name, BANDS)
+def plot_quantiles(self: Results, name: str, path: str | Path | None = None, entries: Any = None) -> Figure:
+    """The spread of an array over time: median, middle 50 and 90 percent, and all cases.
+
+    Each of its ``entries`` (labels; all by default, at most 12) has a panel.  Arrays without an axis of time have a box
+    for each entry.
+    """
+    quantiles = self.quantiles(name, BANDS)
     if "t" not in quantiles.dims:
-        return _boxes(results, name, quantiles, path)
+        return _boxes(self, name, quantiles, path)
     panels = _panels(quantiles, "t", entries)
     figure, axes = _grid(len(panels), sharex=True)
     for ax, (label, values) in zip(axes, panels, strict=False):
         t, rows = values["t"].values, values.transpose("quantile", "t").values
         for k, shade in enumerate(SHADES):
-            told = ("all cases", "90 %", "50 %")[k]
-            ax.fill_between(t, rows[k], rows[-1 - k], color=shade, linewidth=0, label=told)
+            share = ("all cases", "90 %", "50 %")[k]
+            ax.fill_between(t, rows[k], rows[-1 - k], color=shade, linewidth=0, label=share)
         ax.plot(t, rows[len(BANDS) // 2], color=style.BLUE, label="median")
         ax.set_title(_title(name, label, values))
-    _label(axes, len(panels), "time (s)", _axis_label(results, name))
+    _label(axes, len(panels), "time (s)", _axis_label(self, name))
     _legend(figure, axes[0])
     return style.save(figure, path)
 
 
 @style.styled
 def plot_histogram(
-    results: Results, name: str, path: str | Path | None = None, bins: int = 50, entries: Any = None
+    self: Results, name: str, path: str | Path | None = None, bins: int = 50, entries: Any = None
 ) -> Figure:
     """Histograms of an array, a panel for each of its ``entries``; of arrays over time, at the last time."""
-    histogram = results.histogram(name, bins)
+    histogram = self.histogram(name, bins)
     edges = histogram.attrs["edges"]
     if "t" in histogram.dims:
         histogram = histogram.isel(t=-1)
@@ -63,30 +67,29 @@ def plot_histogram(
         if hit.size:
             ax.set_xlim(edges[hit[0]], edges[hit[-1] + 1])
         ax.set_title(_title(name, label, values))
-    _label(axes, len(panels), _axis_label(results, name), "cases")
+    _label(axes, len(panels), _axis_label(self, name), "cases")
     return style.save(figure, path)
 
 
 @style.styled
 def plot_sensitivity(
-    results: Results, name: str, path: str | Path | None = None, entries: Any = None, most: int = 7
+    self: Results, name: str, path: str | Path | None = None, entries: Any = None, most: int = 7
 ) -> Figure:
     """Sensitivity indices of an array, a panel for each of its ``entries``: curves over time of the ``most`` factors
     that matter most, or bars where there is no axis of time."""
-    indices = results.sensitivity(name)
+    indices = self.sensitivity(name)
     kind = "total" if "total" in indices else "first"
     over_time = "t" in indices.dims
-    panels = _strongest(_panels(indices[kind], "t" if over_time else "factor", entries, keep=("factor",)), most)
+    panels = _panels(indices[kind], "t" if over_time else "factor", entries, keep=("factor",))
+    strength = [np.nan_to_num(np.abs(x.values)).reshape(x.sizes["factor"], -1).max(axis=1) for _, x in panels]
+    strongest = np.argsort(-np.max(strength, axis=0), kind="stable")[:most]
+    panels = [(label, values.isel(factor=strongest)) for label, values in panels]
     figure, axes = _grid(len(panels), sharex=True, sharey=True)
     for ax, (label, values) in zip(axes, panels, strict=False):
         names = [str(factor) for factor in values["factor"].values]
         if over_time:
             for k, curve in enumerate(values.transpose("factor", "t").values):
-                look = {
-                    "color": style.COLOURS[k % len(style.COLOURS)],
-                    "linestyle": style.STYLES[k % len(style.STYLES)],
-                }
-                ax.plot(values["t"].values, curve, label=names[k], **look)
+                ax.plot(values["t"].values, curve, label=names[k], **style.curve(k))
             ax.set_ylim(-0.05, 1.05)
         else:
             ax.barh(names, values.values, color=style.BLUE)
@@ -99,15 +102,6 @@ def plot_sensitivity(
         _label(axes, len(panels), f"{kind} index", "")
     figure.suptitle(f"{name}: sensitivity by {indices.attrs['estimator']}", fontsize=9)
     return style.save(figure, path)
-
-
-def _strongest(panels: list[tuple[str, Any]], most: int) -> list[tuple[str, Any]]:
-    """The panels with those factors alone that matter most in any of them."""
-    strength = np.max(
-        [np.nan_to_num(np.abs(x.values)).reshape(x.sizes["factor"], -1).max(axis=1) for _, x in panels], axis=0
-    )
-    order = np.argsort(-strength, kind="stable")[:most]
-    return [(label, values.isel(factor=order)) for label, values in panels]
 
 
 def _boxes(results: Results, name: str, quantiles: Any, path: Any) -> Figure:
@@ -133,29 +127,23 @@ def _panels(
     """(label, array along one axis) for every entry of the other axes."""
     lead = "quantile" if "quantile" in values.dims and along != "quantile" else None
     rest = [axis for axis in values.dims if axis not in (along, lead, *keep)]
+    labels = [values[axis].values if axis in values.coords else range(values.sizes[axis]) for axis in rest]
     stacked = [
-        (_named(values, rest, index), dict(zip(rest, index, strict=True)))
-        for index in np.ndindex(*(values.sizes[a] for a in rest))
+        (", ".join(map(str, (x[k] for x, k in zip(labels, index, strict=True)))), dict(zip(rest, index, strict=True)))
+        for index in np.ndindex(*(values.sizes[axis] for axis in rest))
     ]
     if entries is not None:
-        wanted = [entries] if isinstance(entries, str) else [str(entry) for entry in entries]
+        chosen = [entries] if isinstance(entries, str) else [str(entry) for entry in entries]
         known = [label for label, _ in stacked]
-        for entry in wanted:
+        for entry in chosen:
             if entry not in known:
                 raise StudyError(f"no entry {entry!r} to show; available: {', '.join(known[:20])}")
-        stacked = [pair for pair in stacked if pair[0] in wanted]
+        stacked = [pair for pair in stacked if pair[0] in chosen]
     elif len(stacked) > most:
         raise StudyError(
             f"{len(stacked)} entries are too many for one picture: choose some, entries=[{stacked[0][0]!r}, ...]"
         )
     return [(label, values.isel(index)) for label, index in stacked]
-
-
-def _named(values: Any, axes: Sequence[str], index: Sequence[int]) -> str:
-    parts = [
-        str(values[axis].values[k]) if axis in values.coords else str(k) for axis, k in zip(axes, index, strict=True)
-    ]
-    return ", ".join(parts)
 
 
 def _title(name: str, label: str, values: Any) -> str:

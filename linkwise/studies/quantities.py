@@ -14,6 +14,7 @@ import numpy as np
 import linkwise as lw
 
 from ..viewer.coordinates import ANGLE, UNITS
+from ..viewer.skeleton import matrix
 from .distributions import Distribution, Offset, Relative
 from .errors import StudyError
 
@@ -32,6 +33,10 @@ FORMS = (
 )
 AXES = ("x", "y", "z")
 Unit = str | tuple[str, ...]
+ANGULAR = {"tau": "N m", "kp": "N m/rad", "kd": "N m s/rad", "damping": "N m s/rad", "armature": "kg m^2"}
+ANGULAR |= {"friction": "N m", "stiffness": "N m/rad"}
+LINEAR = {"tau": "N", "kp": "N/m", "kd": "N s/m", "damping": "N s/m", "armature": "kg"}
+LINEAR |= {"friction": "N", "stiffness": "N/m"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class Quantity:
 
     @property
     def axis(self) -> str:
-        """The name of its axis, where it has one: that of results where these have the same along it."""
+        """Name of its axis, shared with results that have the same entries along it."""
         names = {"mass": "link", "gravity": "xyz", "ctrl": "actuator"}
         names |= dict.fromkeys(OF_POSITIONS, "q") | dict.fromkeys(OF_RATES, "v")
         if self.labels == AXES:
@@ -63,7 +68,7 @@ class Quantity:
 
     @property
     def factor(self) -> Quantity:
-        """The quantity that a factor is drawn as: one number per number, per matrix one."""
+        """The quantity of factors: one for each number, one for each matrix."""
         matrix = self.name.rpartition(".")[2] in ("inertia", "pose")
         shape = self.shape[:-2] if matrix else self.shape
         labels = self.labels if len(self.labels) == math.prod(shape) else _numbered(shape)
@@ -71,7 +76,7 @@ class Quantity:
 
     @property
     def step(self) -> Quantity:
-        """The quantity that a step from nominal is drawn as."""
+        """The quantity of steps from the nominal value."""
         if self.positions is None:
             return self
         mech, _, rates, _ = self.positions
@@ -107,18 +112,25 @@ class Quantity:
 def quantity(
     mech: lw.Mechanism, name: str, drawn: Distribution, nominal: Mapping[str, np.ndarray | None] = MappingProxyType({})
 ) -> Quantity:
-    """The quantity that a name means; ``own`` is what the computation itself gives of it (``Computation.nominal``)."""
+    """The quantity of a name; ``nominal`` are the values that the computation sets (``Computation.nominal``)."""
     head, _, tail = name.partition(".")
     if name == GRAVITY:
         return Quantity(name, (3,), np.array(mech.gravity), "m/s^2", AXES)
     if name.startswith(OWN):
-        return _own(name, drawn)
+        shape = _shape_of_numbers(drawn)
+        return Quantity(name, shape, np.zeros(shape), "", _numbered(shape))
     if name.startswith(PAYLOAD):
         return _payload_quantity(mech, name)
     if head in (*OF_POSITIONS, *OF_RATES):
         return _joint_quantity(mech, name, head, tail, _nominal(mech, name, head, drawn, nominal))
     if head == CTRL:
-        return _actuator_quantity(mech, name, tail, _nominal(mech, name, head, drawn, nominal))
+        actuators, array = mech.forces.actuator_names, _nominal(mech, name, head, drawn, nominal)
+        if not tail:
+            return Quantity(name, (len(actuators),), array, "", tuple(actuators))
+        if tail not in actuators:
+            listed = ", ".join(actuators)
+            raise StudyError(f"{name}: mechanism {mech.name!r} has no actuator {tail!r}; available: {listed}")
+        return Quantity(name, (), np.array(array[actuators.index(tail)]))
     link, _, kind = name.rpartition(".")
     if kind in OF_LINKS:
         return _link_quantity(mech, name, link, kind)
@@ -132,13 +144,11 @@ def quantity(
 
 
 def _link_quantity(mech: lw.Mechanism, name: str, link: str, kind: str) -> Quantity:
-    arrays = {"mass": mech.parameters.masses, "com": mech.parameters.coms, "inertia": mech.parameters.inertias}.get(
-        kind
-    )
-    if arrays is None:
-        arrays = np.zeros((mech.n_links, 4, 4))
-        for i, body in enumerate(mech.bodies):
-            arrays[i, :3, :3], arrays[i, :3, 3], arrays[i, 3, 3] = body.rotation, body.position, 1.0
+    """A number of all links, or of one."""
+    if kind == "pose":
+        arrays = np.reshape([matrix(body.rotation, body.position) for body in mech.bodies], (-1, 4, 4))
+    else:
+        arrays = getattr(mech.parameters, {"mass": "masses", "com": "coms", "inertia": "inertias"}[kind])
     if not link:
         labels = mech.link_names if kind == "mass" else _numbered(arrays.shape)
         return Quantity(name, arrays.shape, np.array(arrays), OF_LINKS[kind], labels)
@@ -176,12 +186,12 @@ def _joint_quantity(mech: lw.Mechanism, name: str, head: str, joint: str, array:
             raise StudyError(f"{name}: {error.args[0]}") from None
         if mech.bodies[mech.body_index(joint)].mimic:
             raise StudyError(f"{name}: {joint!r} mimics another joint: vary that one")
-    place_of_joint = columns if positions else rates
-    nominal = np.array(array[place_of_joint])
+    numbers = columns if positions else rates
+    nominal = np.array(array[numbers])
     shape = () if joint and len(nominal) == 1 else nominal.shape
-    labels = names[place_of_joint] if shape else ()
-    where = (mech, columns, rates, array) if positions else None
-    return Quantity(name, shape, nominal.reshape(shape), joint_units(mech, head, place_of_joint), labels, where)
+    labels = names[numbers] if shape else ()
+    configurations = (mech, columns, rates, array) if positions else None
+    return Quantity(name, shape, nominal.reshape(shape), joint_units(mech, head, numbers), labels, configurations)
 
 
 def _nominal(
@@ -206,15 +216,6 @@ def _nominal(
     return value
 
 
-def _actuator_quantity(mech: lw.Mechanism, name: str, actuator: str, array: np.ndarray) -> Quantity:
-    names = mech.forces.actuator_names
-    if not actuator:
-        return Quantity(name, (len(names),), array, "", tuple(names))
-    if actuator not in names:
-        raise StudyError(f"{name}: mechanism {mech.name!r} has no actuator {actuator!r}; available: {', '.join(names)}")
-    return Quantity(name, (), np.array(array[names.index(actuator)]))
-
-
 def _contact_quantity(mech: lw.Mechanism, name: str, owner: str, drawn: Distribution) -> Quantity:
     """The coefficient of all contacts, of those of a shape, or of a pair: one number."""
     pairs = [pair for pair in mech.contact_pairs if owner in ("", pair.name, *pair.shapes)]
@@ -230,36 +231,28 @@ def _contact_quantity(mech: lw.Mechanism, name: str, owner: str, drawn: Distribu
     return Quantity(name, (), np.array(pairs[0].law.friction))
 
 
-def _own(name: str, drawn: Distribution) -> Quantity:
-    """A quantity for functions of the user: its shape is that of the numbers of its distribution."""
+def _shape_of_numbers(drawn: Distribution) -> tuple[int, ...]:
+    """Shape of one case of a distribution, from that of its numbers."""
     rows = {"points", "options"} | ({"table"} if not getattr(drawn, "same", False) else set())
     shapes = []
-    for field in vars(drawn):
-        if field in ("weights", "covariance", "frozen", "same") or getattr(drawn, field) is None:
-            continue
-        numbers = np.shape(getattr(drawn, field))
-        shapes.append(numbers[1:] if field in rows else numbers)
-    shape = np.broadcast_shapes(*shapes) if shapes else ()
-    return Quantity(name, shape, np.zeros(shape), "", _numbered(shape))
+    for field, numbers in vars(drawn).items():
+        if field not in ("weights", "covariance", "frozen", "same") and numbers is not None:
+            shapes.append(np.shape(numbers)[1:] if field in rows else np.shape(numbers))
+    return np.broadcast_shapes(*shapes)
 
 
 def joint_units(mech: lw.Mechanism, of: str, columns: slice = slice(None)) -> Unit:
-    """The unit of numbers of q or v, or of what has the shape of v: one for all where they have the same."""
-    units = tuple(_joint_units(mech, of)[columns])
-    return units[0] if len({*units}) == 1 else units
-
-
-def _joint_units(mech: lw.Mechanism, of: str) -> list[str]:
+    """Units of numbers of q, of v, or of the shape of v; one for all if they are equal."""
+    velocities = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("v")]
     if of in OF_POSITIONS:
-        return [UNITS[measure.of][0] for body in mech.bodies if not body.mimic for measure in body.kind.measures("q")]
-    measures = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("v")]
-    if of == "v0":
-        return [UNITS[measure][1] for measure in measures]
-    angular = {"tau": "N m", "kp": "N m/rad", "kd": "N m s/rad", "damping": "N m s/rad", "armature": "kg m^2"}
-    angular |= {"friction": "N m", "stiffness": "N m/rad"}
-    linear = {"tau": "N", "kp": "N/m", "kd": "N s/m", "damping": "N s/m", "armature": "kg"}
-    linear |= {"friction": "N", "stiffness": "N/m"}
-    return [(angular if measure == ANGLE else linear)[of] for measure in measures]
+        measures = [measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures("q")]
+        units = [UNITS[measure][0] for measure in measures]
+    elif of == "v0":
+        units = [UNITS[measure][1] for measure in velocities]
+    else:
+        units = [(ANGULAR if measure == ANGLE else LINEAR)[of] for measure in velocities]
+    units = units[columns]
+    return units[0] if len({*units}) == 1 else tuple(units)
 
 
 def _numbered(shape: Sequence[int]) -> tuple[str, ...]:

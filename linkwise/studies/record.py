@@ -1,7 +1,7 @@
-"""A study as plain data: what is stored beside its results, and compared before it is resumed.
+"""A study as plain data, stored beside its results and compared before it is resumed.
 
-Functions of the user are described by their code and all that they look at: values of enclosing functions, defaults,
-global variables, attributes of modules; what libraries have is described by its name.
+Functions of the user are described by their code and all values that it reads: those of enclosing functions, defaults,
+global variables, attributes of modules.  Functions of libraries are described by their names.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any
 
 import numpy as np
 
-LONG = 64  # numbers; longer arrays are told by their digest
+LONG = 64  # numbers; longer arrays are described by their digest
 INCOMPARABLE = "cannot be compared"  # in place of a digest
 LIBRARIES = tuple(Path(path) for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-OWN = __name__.partition(".")[0]
+PACKAGE = __name__.partition(".")[0]
 
 
 def described(value: Any, within: tuple[int, ...] = ()) -> Any:
-    """A value as JSON has it; two that compute the same are described alike, in every process.  ``within`` are the
-    identities of what it is a part of."""
+    """A value as JSON; equal for values that compute the same, in every process.  ``within`` are the identities of the
+    values that contain it."""
     if id(value) in within:
         return {"type": "what it is a part of", "levels": len(within) - within.index(id(value))}
     plain = _plain(value)
@@ -46,8 +46,8 @@ def described(value: Any, within: tuple[int, ...] = ()) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted((described(item, within) for item in value), key=repr)
     if isinstance(value, functools.partial):
-        made = {"of": value.func, "args": value.args, "keywords": value.keywords}
-        return {"type": "partial"} | _all(made, within)
+        parts = {"of": value.func, "args": value.args, "keywords": value.keywords}
+        return {"type": "partial"} | _all(parts, within)
     if isinstance(value, types.MethodType):
         return {"type": "method"} | _all({"function": value.__func__, "of": value.__self__}, within)
     if isinstance(value, types.FunctionType) and not _is_library_code(value):
@@ -55,7 +55,7 @@ def described(value: Any, within: tuple[int, ...] = ()) -> Any:
     if isinstance(value, types.ModuleType):
         return value.__name__
     if isinstance(value, type) and not _is_library_code(value):
-        return {"type": "class", "name": value.__qualname__} | _done(value, within)
+        return {"type": "class", "name": value.__qualname__} | _methods(value, within)
     if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
         return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
     return _object(value, within)
@@ -66,7 +66,7 @@ def _all(values: Mapping[Any, Any], within: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, strings and arrays, those of other libraries included; None of all else."""
+    """Numbers, strings and arrays, also of other libraries; None for other values."""
     if isinstance(value, (np.ndarray, np.generic)):
         return _array(np.asarray(value))
     if isinstance(value, float):
@@ -97,25 +97,15 @@ def _globals_of(code: types.CodeType, known: Mapping[str, Any]) -> dict[str, Any
     """Global values that code reads, by name, inner functions included; of modules of the user the attributes."""
     values: dict[str, Any] = {}
     for inner in _codes(code):
-        instructions = list(dis.get_instructions(inner))
-        names = {
-            instruction.argval for instruction in instructions if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-        }
-        attributes = sorted(
-            {
-                str(instruction.argval)
-                for instruction in instructions
-                if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD")
-            }
-        )
+        read: dict[str, set[str]] = {}
+        for instruction in dis.get_instructions(inner):
+            read.setdefault(instruction.opname, set()).add(str(instruction.argval))
+        names = read.get("LOAD_GLOBAL", set()) | read.get("LOAD_NAME", set())
+        attributes = sorted(read.get("LOAD_ATTR", set()) | read.get("LOAD_METHOD", set()))
         for name in sorted(names & {*known}):
             value = values[name] = known[name]
             if isinstance(value, types.ModuleType) and not _is_library(value):
-                values |= {
-                    f"{name}.{instruction}": getattr(value, instruction)
-                    for instruction in attributes
-                    if hasattr(value, instruction)
-                }
+                values |= {f"{name}.{each}": getattr(value, each) for each in attributes if hasattr(value, each)}
     return values
 
 
@@ -134,13 +124,13 @@ def _is_library_code(function: types.FunctionType | type) -> bool:
 def _is_library(module: types.ModuleType) -> bool:
     """Whether a module is installed, and changes with versions alone."""
     file = getattr(module, "__file__", None)
-    if module.__name__.partition(".")[0] == OWN or module.__name__ in sys.builtin_module_names:
+    if module.__name__.partition(".")[0] == PACKAGE or module.__name__ in sys.builtin_module_names:
         return True
     return file is not None and any(folder in Path(file).parents for folder in LIBRARIES)
 
 
 def _object(value: Any, within: tuple[int, ...]) -> dict[str, Any]:
-    """An object by its parts, or by its pickle where only its library has access to them."""
+    """An object by its parts, or by its pickle where these are not accessible."""
     state = _state(value)
     if state is not None:
         return _kind(value, within) | {name: described(item, within) for name, item in sorted(state.items())}
@@ -152,25 +142,24 @@ def _object(value: Any, within: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _kind(value: Any, within: tuple[int, ...]) -> dict[str, Any]:
-    """The name of an object's class, and what a class of the user does."""
-    return {"type": type(value).__name__} | _done(type(value), within)
+    """The name of an object's class, and the methods of a class of the user."""
+    return {"type": type(value).__name__} | _methods(type(value), within)
 
 
-def _done(kind: type, within: tuple[int, ...]) -> dict[str, Any]:
+def _methods(kind: type, within: tuple[int, ...]) -> dict[str, Any]:
     """Methods of a class of the user, those of its bases included."""
     methods: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if base is not object and not _is_library_code(base):
-            plain = {
-                name: getattr(member, "__func__", getattr(member, "fget", member))
-                for name, member in vars(base).items()
-            }
-            methods |= {name: member for name, member in plain.items() if isinstance(member, types.FunctionType)}
+            for name, member in vars(base).items():
+                function = getattr(member, "__func__", getattr(member, "fget", member))
+                if isinstance(function, types.FunctionType):
+                    methods[name] = function
     return {"methods": _all(methods, (*within, id(kind)))} if methods else {}
 
 
 def differences(before: Any, now: Any, at: str = "") -> Iterator[str]:
-    """Differences of two descriptions, place by place."""
+    """Differences of two descriptions, key by key."""
     if isinstance(before, dict) and isinstance(now, dict) and before.get("type") == now.get("type"):
         for name in dict.fromkeys((*before, *now)):
             yield from differences(before.get(name), now.get(name), f"{at}.{name}".lstrip("."))
@@ -192,7 +181,7 @@ def _short(value: Any) -> str:
 
 
 def incomparable(record: Any, at: str = "") -> Iterator[str]:
-    """Places in a description of what changes unseen."""
+    """Keys in a description whose values may change without notice."""
     if isinstance(record, dict):
         if record.get("digest") == INCOMPARABLE:
             yield f"{at} ({record['type']})"
@@ -211,14 +200,13 @@ def _array(value: np.ndarray) -> Any:
 
 def _code(code: types.CodeType) -> bytes:
     """The code of a function, without its location."""
-    constants = [
-        _code(constant) if isinstance(constant, types.CodeType) else _constant(constant) for constant in code.co_consts
-    ]
-    return b"|".join([code.co_code, repr((code.co_names, code.co_varnames)).encode(), *constants])
-
-
-def _constant(value: Any) -> bytes:
-    return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value).encode()
+    parts = [code.co_code, repr((code.co_names, code.co_varnames)).encode()]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            parts.append(_code(constant))
+        else:
+            parts.append(repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant).encode())
+    return b"|".join(parts)
 
 
 def _state(value: Any) -> dict[str, Any] | None:
@@ -230,7 +218,7 @@ def _state(value: Any) -> dict[str, Any] | None:
         return {"structure": repr(value), **value.state_dict()}
     if not hasattr(value, "__dict__"):
         return None
-    if type(value).__module__.partition(".")[0] == OWN:
+    if type(value).__module__.partition(".")[0] == PACKAGE:
         return {name: item for name, item in vars(value).items() if not name.startswith("_")}
     return None if _is_library_code(type(value)) else dict(vars(value))
 

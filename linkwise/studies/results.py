@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,13 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import pictures, statistics
 from .errors import StudyError, library
 
+CASE = "case"  # the axis of cases, and the column of their numbers
 PARTS = ("real", "imag")  # of complex arrays, which tables have as columns of their own
 
 
 class Entry(NamedTuple):
-    """Numbers of an array: all of it (no index), or those of one column of its table."""
+    """An array (no index), or one column of its table."""
 
     array: str
     part: str = ""  # "real" or "imag" of a complex array, "" for the numbers themselves
@@ -109,8 +113,6 @@ class Results:
 
     def _columns(self, array: str) -> dict[str, Entry]:
         """All columns of an array: where each is in it."""
-        from .stores import column_names
-
         shape, dtype = tuple(self._arrays[array].shape[1:]), self._arrays[array].dtype
         parts = PARTS if dtype.kind == "c" else ("",)
         entries = {f"{array}.{part}": Entry(array, part) for part in parts if part}
@@ -121,8 +123,6 @@ class Results:
 
     def axes(self, name: str) -> tuple[str, ...]:
         """Names of an array's axes, that of cases first."""
-        from .stores import CASE, axes_of
-
         entry = self._entry(name)
         return (CASE, *(axes_of(self.record, entry.array, len(self.shape(name))) if entry.indices is None else ()))
 
@@ -143,6 +143,10 @@ class Results:
         if isinstance(units, str) or not entry.indices:
             return units
         return units[entry.indices[-1]] if len(units) == self.shape(entry.array)[-1] else ""
+
+    def _table_columns(self, name: str) -> dict[str, np.ndarray]:
+        """An array as columns of a table, by their names."""
+        return columns_of(self.record, name, self[name])
 
     def dataset(self) -> Any:
         """All of it as an ``xarray.Dataset`` with named axes, labels and units, for any further analysis."""
@@ -172,8 +176,6 @@ class Results:
     def table(self, *names: str) -> Any:
         """A ``pandas.DataFrame`` with a row per case: of these arrays, by default of all without an axis of time,
         with a warning that names the others."""
-        from .stores import columns_of
-
         pandas = library("pandas", "table()", "labelled")
         chosen = names or tuple(name for name in self.names if name not in self.over_time)
         if not names and self.over_time:
@@ -184,7 +186,7 @@ class Results:
             )
         columns: dict[str, np.ndarray] = {}
         for name in chosen:
-            columns |= columns_of(self.record, name, self[name])
+            columns |= self._table_columns(name)
         return pandas.DataFrame(columns, index=pandas.Index(self.cases, name="case"))
 
     def save_table(self, path: str | Path, *names: str) -> None:
@@ -200,44 +202,37 @@ class Results:
 
     # Statistics and pictures -----------------------------------------------------------------------------------------
 
-    def quantiles(self, name: str, probabilities: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
-        """(quantile, ...): of an array over all cases; of one probability without that axis."""
-        from .statistics import quantiles
+    quantiles = statistics.quantiles
+    summary = statistics.summary
+    histogram = statistics.histogram
+    sensitivity = statistics.sensitivity
+    plot_quantiles = pictures.plot_quantiles
+    plot_histogram = pictures.plot_histogram
+    plot_sensitivity = pictures.plot_sensitivity
 
-        return quantiles(self, name, probabilities)
 
-    def summary(self, name: str) -> Any:
-        """(statistic, ...): mean, standard deviation, least and largest value of an array over all cases."""
-        from .statistics import summary
+def axes_of(record: Mapping[str, Any], name: str, count: int) -> list[str]:
+    """Names of an array's axes behind that of cases."""
+    declared = record["axes"].get(name, [])
+    return declared if len(declared) == count else [f"{name}_{k}" for k in range(count)]
 
-        return summary(self, name)
 
-    def histogram(self, name: str, bins: int = 50) -> Any:
-        """(bin, ...): how many cases have values in equal parts of the range."""
-        from .statistics import histogram
+def column_names(record: Mapping[str, Any], name: str, shape: Sequence[int], part: str = "") -> list[str]:
+    """Columns of an array in a table, NAME[LABEL,...]; NAME.real[...] and NAME.imag[...] for ``part``."""
+    stem = f"{name}.{part}" if part else name
+    if not shape:
+        return [stem]
+    axes = axes_of(record, name, len(shape))
+    labels = [record["labels"].get(axis, []) for axis in axes]
+    known = [x if len(x) == size else range(size) for x, size in zip(labels, shape, strict=True)]
+    return [f"{stem}[{','.join(map(str, entry))}]" for entry in itertools.product(*known)]
 
-        return histogram(self, name, bins)
 
-    def sensitivity(self, name: str, bins: int | None = None) -> Any:
-        """Sobol's sensitivity indices of an array: see ``linkwise.studies.statistics.sensitivity``."""
-        from .statistics import sensitivity
-
-        return sensitivity(self, name, bins)
-
-    def plot_quantiles(self, name: str, path: str | Path | None = None, **options: Any) -> Any:
-        """How an array is spread over the cases, over time or by entry; see ``linkwise.studies.pictures``."""
-        from .pictures import plot_quantiles
-
-        return plot_quantiles(self, name, path, **options)
-
-    def plot_histogram(self, name: str, path: str | Path | None = None, **options: Any) -> Any:
-        """Histograms of the entries of an array."""
-        from .pictures import plot_histogram
-
-        return plot_histogram(self, name, path, **options)
-
-    def plot_sensitivity(self, name: str, path: str | Path | None = None, **options: Any) -> Any:
-        """Sensitivity indices as bars, or over time."""
-        from .pictures import plot_sensitivity
-
-        return plot_sensitivity(self, name, path, **options)
+def columns_of(record: Mapping[str, Any], name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+    """An array (cases, ...) as columns of a table; of complex numbers all real parts, then all imaginary parts."""
+    shape = values.shape[1:]
+    columns: dict[str, np.ndarray] = {}
+    for part in PARTS if np.iscomplexobj(values) else ("",):
+        numbers = (getattr(values, part) if part else values).reshape(len(values), math.prod(shape))
+        columns |= zip(column_names(record, name, shape, part), np.ascontiguousarray(numbers.T), strict=True)
+    return columns

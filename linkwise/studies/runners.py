@@ -1,4 +1,4 @@
-"""Who computes chunks: this process, processes on this machine, a Dask cluster; with a bounded number in flight."""
+"""Executors of chunks: this process, processes on this machine, a Dask cluster; with a bounded number in flight."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Here(Executor):
 def chunks_done(
     client: Any, recipe: Any, chunks: Sequence[Chunk], cases: int, progress: bool | None, in_flight: int | None
 ) -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
-    """Each chunk as it is computed, in any order.  What is not consumed is not computed: at most ``in_flight`` chunks
-    are under way or wait to be consumed."""
+    """Yield each chunk as it is computed, in any order; at most ``in_flight`` chunks are computed or wait to be
+    consumed."""
     from .study import computed
 
-    told: set[Any] = set()
+    repeated: set[Any] = set()  # categories and beginnings of warnings: numbers in them differ
     waiting = iter(chunks)
     under_way: dict[Future[Any], Chunk] = {}
     done = cases - sum(chunk.stop - chunk.start for chunk in chunks)
@@ -68,7 +68,11 @@ def chunks_done(
                     with _naming(chunk):
                         arrays, caught = work.result()
                     del work  # whose result would stay
-                    _tell(caught, chunk, told)
+                    for category, text in caught:
+                        if (category, text[:BEGINNING]) not in repeated:
+                            repeated.add((category, text[:BEGINNING]))
+                            message = f"cases {chunk.start} to {chunk.stop - 1}: {text}"
+                            warnings.warn(message, category, stacklevel=4)
                     yield chunk, arrays
                     done += chunk.stop - chunk.start
                     bar.reach(done)
@@ -79,7 +83,7 @@ def chunks_done(
 
 @contextlib.contextmanager
 def _naming(chunk: Chunk) -> Iterator[None]:
-    """Say what to do where processes die again and again."""
+    """Raise ``StudyError`` that names the chunk where its processes die again and again."""
     try:
         yield
     except Exception as error:
@@ -93,7 +97,7 @@ def _naming(chunk: Chunk) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _executor(client: Any) -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """What computes, and how many chunks it may have at a time, which is asked again and again: clusters grow."""
+    """The executor, and a function that returns how many chunks it takes at a time, since clusters grow."""
     if client is None:
         yield Here(), lambda: 1
     elif isinstance(client, bool):
@@ -120,7 +124,7 @@ def _executor(client: Any) -> Iterator[tuple[Executor, Callable[[], int]]]:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever: it ends too."""
+    """End this worker when its parent is killed, instead of waiting for work for ever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -132,14 +136,5 @@ def _end_with_parent() -> None:
 
 
 def _dask(client: Any) -> tuple[Executor, Callable[[], int]]:
-    """A cluster: what a lost worker had is computed by another."""
+    """A cluster; the tasks of a lost worker are computed by another."""
     return client.get_executor(pure=False), lambda: PER_THREAD * max(1, sum(client.nthreads().values()))
-
-
-def _tell(caught: Sequence[tuple[type[Warning], str]], chunk: Chunk, told: set[Any]) -> None:
-    """Repeat warnings of other processes, once for each beginning of a message, since numbers in it differ."""
-    for category, text in caught:
-        kind = category, text[:BEGINNING]
-        if kind not in told:
-            told.add(kind)
-            warnings.warn(f"cases {chunk.start} to {chunk.stop - 1}: {text}", category, stacklevel=5)

@@ -1,7 +1,7 @@
 """Numbers in (0, 1) for numbered cases: each a pure function of seed, case and column, so that no splitting matters.
 
-A study has ``cases`` rows and a column for every number that is drawn.  A design gives rows ``first`` to
-``first + count`` without those before, whoever asks: random numbers come from the counter-based generator Philox
+A study has ``cases`` rows and a column for every drawn number.  A design computes rows ``first`` to before
+``first + count`` without those before them: random numbers come from the counter-based generator Philox
 (Salmon et al. 2011), whose counter is the number of the case and whose key is made of seed and name of the column.
 """
 
@@ -24,8 +24,9 @@ ROUNDS = 8  # of a Feistel network; four suffice to be indistinguishable from a 
 
 
 def random(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
-    """(count, columns): independent numbers.  A column has the same numbers whatever other columns there are."""
-    return _stacked([uniform(seed, name, first, count) for name in columns], count)
+    """(count, columns): independent numbers.  A column does not depend on the other columns."""
+    numbers = [uniform(seed, name, first, count) for name in columns]
+    return np.ascontiguousarray(np.reshape(numbers, (len(columns), count)).T)
 
 
 def latin_hypercube(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
@@ -35,7 +36,8 @@ def latin_hypercube(seed: int, columns: Sequence[str], cases: int, first: int, c
     for name in columns:
         cells = permuted(rows, cases, _key(seed, f"order of {name}"))
         designs.append((cells + uniform(seed, name, first, count)) / cases)
-    return np.clip(_stacked(designs, count), 2.0**-53, 1.0 - 2.0**-53)
+    numbers = np.ascontiguousarray(np.reshape(designs, (len(columns), count)).T)
+    return np.clip(numbers, 2.0**-53, 1.0 - 2.0**-53)
 
 
 def sobol(seed: int, columns: Sequence[str], cases: int, first: int, count: int) -> np.ndarray:
@@ -80,7 +82,7 @@ DESIGNS: dict[str, Design] = {
 
 
 def cases_per_row(sampling: str, columns: int) -> int:
-    """How many cases a design makes of each that is asked for."""
+    """Number of cases per row of a design."""
     return columns + 2 if sampling == "saltelli" else 1
 
 
@@ -93,8 +95,8 @@ def uniform(seed: int, name: str, first: int, count: int) -> np.ndarray:
 
 
 def permuted(rows: np.ndarray, count: int, key: int) -> np.ndarray:
-    """Where a random permutation of 0 ... count - 1 takes these rows: a Feistel network on as many bits as needed,
-    applied again to what it takes beyond the last row."""
+    """Images of rows under a random permutation of 0 ... count - 1: a Feistel network on as many bits as needed,
+    applied again to images beyond the last row."""
     half = max(1, (max(1, count - 1).bit_length() + 1) // 2)
     shift, low = np.uint64(half), np.uint64(2**half - 1)
     mixers = [int.from_bytes(hashlib.sha256(f"{key}:{k}".encode()).digest()[:8], "little") | 1 for k in range(ROUNDS)]
@@ -103,24 +105,15 @@ def permuted(rows: np.ndarray, count: int, key: int) -> np.ndarray:
     while outside.any():
         left, right = numbers[outside] >> shift, numbers[outside] & low
         for mixer in mixers:
-            left, right = right, left ^ (_mixed(right + np.uint64(mixer)) & low)
+            x = right + np.uint64(mixer)  # through the finalizer of SplitMix64: every bit depends on all others
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            left, right = right, left ^ ((x ^ (x >> np.uint64(31))) & low)
         numbers[outside] = left << shift | right
         outside = numbers >= count
     return numbers.astype(np.int64)
 
 
-def _mixed(x: np.ndarray) -> np.ndarray:
-    """The finalizer of the generator SplitMix64: every bit depends on all others."""
-    with np.errstate(over="ignore"):
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 def _key(seed: int, name: str) -> int:
     """128 bits of seed and name."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:16], "little")
-
-
-def _stacked(columns: Sequence[np.ndarray], count: int) -> np.ndarray:
-    return np.stack(columns, axis=-1) if columns else np.empty((count, 0))

@@ -1,77 +1,81 @@
-"""Statistics of results over cases, as arrays of xarray with the labels of what they are statistics of.
+"""Statistics of results over cases, as labelled arrays of xarray.
 
-Arrays are read part by part along the axis behind that of cases (mostly time), so that those on disk need not fit into
-memory.  Values that are not finite, as of equilibria that were not found, are left out.
+Arrays are read in blocks along the axis behind that of cases (mostly time), so that stored ones need not fit into
+memory.  Values that are not finite, such as those of missing equilibria, are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import StudyError, library
-from .results import Results
+
+if TYPE_CHECKING:
+    from .results import Results
 
 BYTES_AT_ONCE = 2**28
 ROUND_OFF = 1e-13  # of what values are
 STATISTICS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
 
 
-def quantiles(results: Results, name: str, probabilities: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
-    """(quantile, ...): values below which such parts of the cases are; of one probability without that axis."""
+def quantiles(self: Results, name: str, probabilities: float | Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
+    """(quantile, ...): quantiles of an array over all cases; without that axis for one probability."""
     if np.ndim(probabilities) == 0:
-        return quantiles(results, name, [probabilities]).isel(quantile=0)  # type: ignore[list-item]
-    wanted = np.asarray(probabilities, float)
-    if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
+        return quantiles(self, name, [probabilities]).isel(quantile=0)  # type: ignore[list-item]
+    levels = np.asarray(probabilities, float)
+    if levels.ndim != 1 or not ((levels >= 0.0) & (levels <= 1.0)).all():
         raise StudyError(f"probabilities are numbers from 0 to 1, not {probabilities!r}")
-    values = _statistic(results, name, lambda x: np.quantile(x, wanted), len(wanted))
-    return results.data_array(name, values, {"quantile": wanted})
+    values = _statistic(self, name, lambda x: np.quantile(x, levels), len(levels))
+    return self.data_array(name, values, {"quantile": levels})
 
 
-def summary(results: Results, name: str) -> Any:
-    """(statistic, ...): mean, std, min, max, and how many values were finite."""
-    values = _statistic(results, name, lambda x: np.array([*(f(x) for f in STATISTICS.values()), x.size]), 5)
-    return results.data_array(name, values, {"statistic": [*STATISTICS, "count"]})
+def summary(self: Results, name: str) -> Any:
+    """(statistic, ...): mean, std, min, max, and count of finite values of an array over all cases."""
+    values = _statistic(self, name, lambda x: np.array([*(f(x) for f in STATISTICS.values()), x.size]), 5)
+    return self.data_array(name, values, {"statistic": [*STATISTICS, "count"]})
 
 
-def histogram(results: Results, name: str, bins: int = 50) -> Any:
+def histogram(self: Results, name: str, bins: int = 50) -> Any:
     """(bin, ...): number of cases in ``bins`` equal parts of the range of all entries; "bin" is the middle of each."""
-    ranges = _statistic(results, name, lambda x: np.array([x.min(), x.max()]), 2)
+    ranges = _statistic(self, name, lambda x: np.array([x.min(), x.max()]), 2)
     if not np.isfinite(ranges).any():
         raise StudyError(f"{name!r} has no finite values")
     edges = np.histogram_bin_edges(np.array([np.nanmin(ranges), np.nanmax(ranges)]), bins)
-    counts = _statistic(results, name, lambda x: np.histogram(x, edges)[0].astype(float), bins)
-    array = results.data_array(name, np.nan_to_num(counts).astype(np.int64), {"bin": 0.5 * (edges[1:] + edges[:-1])})
-    array["bin"].attrs = {"units": results.unit(name)} if results.unit(name) else {}
+    counts = _statistic(self, name, lambda x: np.histogram(x, edges)[0].astype(float), bins)
+    array = self.data_array(name, np.nan_to_num(counts).astype(np.int64), {"bin": 0.5 * (edges[1:] + edges[:-1])})
+    array["bin"].attrs = {"units": self.unit(name)} if self.unit(name) else {}
     array.attrs = {"edges": edges}
     return array
 
 
-def sensitivity(results: Results, name: str, bins: int | None = None) -> Any:
-    """Sobol's sensitivity indices: which part of the variance of each entry is due to which factor.
+def sensitivity(self: Results, name: str, bins: int | None = None) -> Any:
+    """Sobol's sensitivity indices: the share of the variance of each entry due to each factor.
 
-    The result is an ``xarray.Dataset`` with the axis "factor" first.  "first" is what a factor does by itself, "total"
-    (of the design "saltelli" alone) what it does together with others too: both are near 0 where it does not matter.
+    The result is an ``xarray.Dataset`` with the axis "factor" first.  "first" is the effect of a factor alone, "total"
+    (only for the design "saltelli") its effect with all interactions.  Both are near 0 for factors without influence.
 
     With ``sampling="saltelli"`` the estimators are those of Saltelli et al. (2010) for "first" and of Jansen (1999) for
-    "total".  With all other designs "first" is estimated from the given data: the variance of the means over ``bins``
-    parts of equal count of each factor's values (by default the square root of the number of cases, at most 64), less
-    what that would be by chance.  ``attrs["estimator"]`` says which it was.
+    "total".  With other designs "first" is the variance of means over ``bins`` bins of equal count of each factor (by
+    default the square root of the number of cases, at most 64), less its expectation by chance.
+    ``attrs["estimator"]`` names the estimator.
     """
     xarray = library("xarray", "sensitivity()", "labelled")
     kinds: tuple[str, ...]
-    if results.record["definition"]["sampling"] == "saltelli":
-        factors = list(results.record["factors"])
-        both = _indices_of_design(results, name, len(factors))
+    if self.record["definition"]["sampling"] == "saltelli":
+        factors = list(self.record["factors"])
+        both = _indices_of_design(self, name, len(factors))
         kinds, estimator = ("first", "total"), "Saltelli 2010 (first), Jansen 1999 (total)"
     else:
-        factors, columns = _columns(results)
-        both = _indices_of_data(results, name, columns, bins)[None]
+        every = {column: x for factor in self.varied for column, x in self._table_columns(factor).items()}
+        columns = {column: x for column, x in every.items() if np.ptp(x) > 0.0}
+        factors = list(columns)
+        both = _indices_of_data(self, name, list(columns.values()), bins)[None]
         kinds, estimator = ("first",), "given data, means over bins of equal count"
     lead = {"factor": factors}
-    indices = {kind: results.data_array(name, values, lead) for kind, values in zip(kinds, both, strict=True)}
+    indices = {kind: self.data_array(name, values, lead) for kind, values in zip(kinds, both, strict=True)}
     for array in indices.values():
         array.attrs.pop("units", None)
     return xarray.Dataset(indices, attrs={"estimator": estimator, "of": name})
@@ -132,19 +136,8 @@ def _indices_of_design(results: Results, name: str, factors: int) -> np.ndarray:
     return array
 
 
-def _columns(results: Results) -> tuple[list[str], list[np.ndarray]]:
-    """Names and values of all numbers that differ from case to case."""
-    from .stores import columns_of
-
-    columns: dict[str, np.ndarray] = {}
-    for name in results.varied:
-        columns |= columns_of(results.record, name, results[name])
-    columns = {name: values for name, values in columns.items() if np.ptp(values) > 0.0}
-    return list(columns), list(columns.values())
-
-
 def _indices_of_data(results: Results, name: str, columns: Sequence[np.ndarray], bins: int | None) -> np.ndarray:
-    """(factors, ...): variance of the means over bins, by the whole variance."""
+    """(factors, ...): variance of the means over bins, as a share of the variance."""
     n = len(results.cases)
     count = min(64, max(2, int(np.sqrt(n)))) if bins is None else bins
     if n < 4 * count:
@@ -172,7 +165,7 @@ def _variance(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _parts(column: np.ndarray, count: int) -> list[np.ndarray]:
-    """Cases in bins of equal count; those of each value, where a factor has few."""
+    """Indices of cases in bins of equal count, or of equal values for factors with few of them."""
     values, inverse = np.unique(column, return_inverse=True)
     if len(values) <= count:
         return [np.flatnonzero(inverse == k) for k in range(len(values))]

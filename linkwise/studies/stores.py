@@ -1,4 +1,4 @@
-"""Where results go: memory, a Zarr folder of arrays, a Parquet folder of tables.
+"""Stores of results: memory, a Zarr folder of arrays, a Parquet folder of tables.
 
 All stores keep the same arrays: names, their order, shapes, dtypes and values do not depend on the store.  A store
 records which chunks are done.  A chunk is done once all of it is written: its mark is written last, as a whole or not
@@ -21,14 +21,14 @@ import numpy as np
 
 from .errors import StudyError, library
 from .record import differences, incomparable
-from .results import PARTS, Results
+from .results import CASE, Results, axes_of, columns_of
 
 if TYPE_CHECKING:
     from .study import Study
 
 RECORD = "linkwise_study"
 ARRAYS = "linkwise_arrays"  # names and layouts of all arrays, in their order
-CASE, DONE = "case", "done"  # the column of case numbers, the array of marks
+DONE = "done"  # the array of marks
 RESERVED = {CASE: "the axis of cases", DONE: "the mark of finished chunks"}
 SLASH = "%2F"  # in names of links, where Zarr would see a group
 MOST_DIFFERENCES = 3  # named in a message
@@ -51,7 +51,7 @@ class Layout(NamedTuple):
 
 
 class Store:
-    """Arrays of a study, written chunk by chunk; ``layouts`` are those of the chunks that are done, by name."""
+    """Arrays of a study, written chunk by chunk, with the ``layouts`` of stored arrays by name."""
 
     def __init__(self, record: dict[str, Any], layouts: Mapping[str, Layout] | None = None):
         self.record = record
@@ -68,7 +68,7 @@ class Store:
         raise NotImplementedError
 
     def write(self, chunk: Chunk, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write a chunk; raises ``StudyError`` if its arrays are not alike those of the chunks before."""
+        """Write a chunk; raises ``StudyError`` if layouts of its arrays differ from those of earlier chunks."""
         layouts = {name: Layout(values.dtype, values.shape[1:]) for name, values in arrays.items()}
         self.layouts = self.layouts or layouts
         if layouts.keys() != self.layouts.keys():
@@ -117,23 +117,19 @@ def open_study(path: str | Path) -> Results:
 
 
 def _kind(folder: Path) -> type[Zarr] | type[Parquet]:
-    """The store that a folder's name asks for."""
+    """The class of a store, by the ending of its folder's name."""
     kinds: dict[str, type[Zarr] | type[Parquet]] = {".zarr": Zarr, ".parquet": Parquet}
     if folder.suffix not in kinds:
         raise StudyError(f"results are stored as NAME.zarr (arrays) or NAME.parquet (tables), not as {folder.name!r}")
-    _require(folder.suffix)
-    return kinds[folder.suffix]
-
-
-def _require(suffix: str) -> None:
-    """Raise if the library of a store is missing, before anything is written."""
-    if suffix == ".parquet":
+    if folder.suffix == ".parquet":  # raises where the library is missing, before anything is written
         library("pyarrow", "a .parquet store")
     else:
         _zarr()
+    return kinds[folder.suffix]
 
 
 def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise if the folder has results of another study; warn of objects that cannot be compared."""
     changes = list(islice(differences(before["definition"], now["definition"]), MOST_DIFFERENCES + 1))
     if changes:
         more = "; and more" if len(changes) > MOST_DIFFERENCES else ""
@@ -150,8 +146,8 @@ def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any
         )
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is there whole or not at all."""
+def _write_atomically(path: Path, data: bytes) -> None:
+    """Write a file through another one, so that it never exists in part."""
     beside = path.with_name(f"{path.name}.partial")
     beside.write_bytes(data)
     os.replace(beside, path)
@@ -240,7 +236,7 @@ class Parquet(Store):
 
     def __init__(self, folder: Path, record: dict[str, Any]):
         self.folder = folder
-        super().__init__(record, next((_layouts(file) for file in self._files()), None))
+        super().__init__(record, next(map(_layouts, self._files()), None))
 
     @staticmethod
     def recorded(folder: Path) -> dict[str, Any] | None:
@@ -249,7 +245,7 @@ class Parquet(Store):
 
     @staticmethod
     def create(folder: Path, record: dict[str, Any]) -> None:
-        _write_whole(folder / f"_{RECORD}.json", json.dumps(record, indent=1).encode())
+        _write_atomically(folder / f"_{RECORD}.json", json.dumps(record, indent=1).encode())
 
     def is_done(self, chunk: int) -> bool:
         return self._file(chunk).exists()
@@ -281,7 +277,7 @@ class Parquet(Store):
         table = pyarrow.table(columns).replace_schema_metadata({ARRAYS: json.dumps(layouts)})
         stream = pyarrow.BufferOutputStream()
         pyarrow.parquet.write_table(table, stream)
-        _write_whole(self._file(chunk.number), stream.getvalue().to_pybytes())
+        _write_atomically(self._file(chunk.number), stream.getvalue().to_pybytes())
 
     def results(self) -> Results:
         done, files = _done_cases(self.record, self.is_done), self._files()
@@ -328,7 +324,7 @@ class TableArray:
         return values.reshape(len(self._done), *numbers.shape)[cases]
 
     def _read(self, numbers: np.ndarray) -> np.ndarray:
-        """(cases that are done, columns): columns by number."""
+        """(cases that are done, columns): columns of the files, by number."""
         import pyarrow.parquet
 
         chosen = [self._columns[k] for k in numbers.tolist()]
@@ -338,40 +334,8 @@ class TableArray:
         return np.concatenate([np.stack([table[name].to_numpy() for name in chosen], axis=1) for table in rows])
 
 
-def axes_of(record: Mapping[str, Any], name: str, count: int) -> list[str]:
-    """Names of an array's axes behind that of cases."""
-    declared = record["axes"].get(name, [])
-    return declared if len(declared) == count else [f"{name}_{k}" for k in range(count)]
-
-
-def column_names(record: Mapping[str, Any], name: str, shape: Sequence[int], part: str = "") -> list[str]:
-    """Columns of an array in a table, NAME[LABEL,...]; NAME.real[...] and NAME.imag[...] for ``part``."""
-    axes = axes_of(record, name, len(shape))
-    stem = f"{name}.{part}" if part else name
-    names = []
-    for index in np.ndindex(*shape):
-        labels = [_label(record, axis, n, k) for axis, n, k in zip(axes, shape, index, strict=True)]
-        names.append(f"{stem}[{','.join(labels)}]" if labels else stem)
-    return names
-
-
-def columns_of(record: Mapping[str, Any], name: str, values: np.ndarray) -> dict[str, np.ndarray]:
-    """An array (cases, ...) as columns of a table; of complex numbers all real parts, then all imaginary parts."""
-    shape = values.shape[1:]
-    columns: dict[str, np.ndarray] = {}
-    for part in PARTS if np.iscomplexobj(values) else ("",):
-        numbers = (getattr(values, part) if part else values).reshape(len(values), math.prod(shape))
-        columns |= zip(column_names(record, name, shape, part), np.ascontiguousarray(numbers.T), strict=True)
-    return columns
-
-
-def _label(record: Mapping[str, Any], axis: str, size: int, k: int) -> str:
-    labels = record["labels"].get(axis, [])
-    return str(labels[k]) if len(labels) == size else str(k)
-
-
 def _done_cases(record: Mapping[str, Any], is_done: Any) -> np.ndarray:
-    """(cases,): which are done."""
+    """(cases,) of bool: whether cases are done."""
     chunks = np.array([is_done(k) for k in range(_n_chunks(record))], bool)
     return np.repeat(chunks, record["definition"]["chunk"])[: record["n_cases"]]
 

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
-from numbers import Integral
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from . import sampling as designs
 from .cases import Cases
 from .computations import Computation
 from .distributions import Distribution, Given, Grid, distribution
-from .errors import StudyError
+from .errors import StudyError, check_count
 from .quantities import Quantity, factor_names, quantity
 from .record import described
 from .results import Results
@@ -63,11 +62,8 @@ class Study:
             )
         self.compute.check(self.mechanism)
         for name, least in (("cases", 1), ("seed", 0), ("chunk", 1)):
-            value = getattr(self, name)
-            if not (name == "chunk" and value is None) and (
-                isinstance(value, bool) or not isinstance(value, Integral) or value < least
-            ):
-                raise StudyError(f"{name} must be an integer, at least {least}, not {value!r}")
+            if name != "chunk" or self.chunk is not None:
+                check_count(name, getattr(self, name), least)
         if self.sampling not in designs.DESIGNS:
             raise StudyError(f"sampling is one of {', '.join(designs.DESIGNS)}, not {self.sampling!r}")
         object.__setattr__(self, "vary", {name: distribution(drawn) for name, drawn in self.vary.items()})
@@ -75,13 +71,10 @@ class Study:
             for part in (name.partition(".")[0], name.rpartition(".")[2]):
                 if part in self.compute.unsupported and not name.startswith("my."):
                     raise StudyError(f"{name!r} cannot vary here: {self.compute.unsupported[part]}")
-        self._check_tables()
-        self.sample(0, 1)  # shapes that do not fit are found now
-
-    def _check_tables(self) -> None:
         for name, drawn in self.vary.items():
             if isinstance(drawn, Given) and not drawn.same and len(drawn.table) != self.cases:
                 raise StudyError(f"{name}: {len(drawn.table)} given values for {self.cases} cases")
+        self.sample(0, 1)  # raises where shapes do not fit
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))  # without what follows from these
@@ -90,7 +83,7 @@ class Study:
 
     @cached_property
     def quantities(self) -> dict[str, Quantity]:
-        """What varies, resolved."""
+        """Quantities that vary, by name."""
         nominal = self.compute.nominal(self.mechanism)
         return {name: quantity(self.mechanism, name, drawn, nominal) for name, drawn in self.vary.items()}
 
@@ -102,7 +95,7 @@ class Study:
 
     @property
     def n_cases(self) -> int:
-        """All cases: those asked for, times what the design makes of each, times the points of grids."""
+        """Number of all cases: ``cases`` times the cases per row of the design times the points of grids."""
         return self.cases * designs.cases_per_row(self.sampling, len(self.factors)) * math.prod(self.grid_shape)
 
     @property
@@ -120,14 +113,18 @@ class Study:
         return -(-self.n_cases // self.cases_per_chunk)
 
     def sample(self, first: int = 0, count: int | None = None) -> Cases:
-        """What is drawn for cases ``first`` to ``first + count``, all by default."""
+        """Values drawn for cases ``first`` to before ``first + count``, all by default."""
         count = self.n_cases - first if count is None else count
         if not (0 <= first and 0 <= count and first + count <= self.n_cases):
             raise StudyError(f"cases {first} to {first + count - 1} are not among the {self.n_cases} of the study")
         points = math.prod(self.grid_shape)
         numbers = np.arange(first, first + count)
         rows, positions = numbers // points, np.unravel_index(numbers % points, self.grid_shape or (1,))
-        u = self._uniform(rows) if count else np.empty((0, len(self.factors)))
+        u = np.empty((0, len(self.factors)))
+        if count:  # equal at all points of a grid, so that these can be compared
+            start, stop = int(rows[0]), int(rows[-1]) + 1
+            design = designs.DESIGNS[self.sampling]
+            u = design(self.seed, self.factors, self.cases, start, stop - start)[rows - start]
         values, column, axis = {}, 0, 0
         for name, drawn in self.vary.items():
             varied = self.quantities[name]
@@ -137,20 +134,18 @@ class Study:
                 values[name] = drawn.at(rows // designs.cases_per_row(self.sampling, len(self.factors)), varied)
             else:
                 width = drawn.columns(varied)
-                values[name] = _drawn(name, drawn, u[:, column : column + width], varied)
+                try:
+                    values[name] = drawn.values(u[:, column : column + width], varied)
+                except StudyError as error:
+                    raise StudyError(f"{name}: {error}") from None
+                except ValueError as error:
+                    raise StudyError(f"{name} has shape {varied.shape}, which {drawn} does not fit: {error}") from None
                 column += width
         return Cases(self._shared, first, count, values)
 
-    def _uniform(self, rows: np.ndarray) -> np.ndarray:
-        """Numbers in (0, 1) of rows of the design: the same at all points of a grid, which one compares."""
-        start = int(rows[0])
-        numbers = designs.DESIGNS[self.sampling](self.seed, self.factors, self.cases, start, int(rows[-1]) - start + 1)
-        return numbers[rows - start]
-
     @cached_property
     def _shared(self) -> lw.Mechanism:
-        """The mechanism, whose variants run the same code in whichever order they come; that of all studies in which
-        the same varies, so that they compile once."""
+        """The mechanism with code that all its variants share.  Studies that vary the same quantities compile once."""
         return _with_shared_code(_dumps(self.mechanism), tuple(sorted(self.vary)))
 
     def chunk_of(self, k: int) -> Chunk:
@@ -158,7 +153,7 @@ class Study:
         return Chunk(k, k * self.cases_per_chunk, min((k + 1) * self.cases_per_chunk, self.n_cases))
 
     def arrays(self, first: int, count: int) -> dict[str, np.ndarray]:
-        """What is computed for some cases, and what varies in them."""
+        """Results of ``count`` cases from ``first`` on, and their varied quantities."""
         cases = self.sample(first, count)
         try:
             computed = self.compute.arrays(cases)
@@ -187,7 +182,7 @@ class Study:
                    this machine; or any ``concurrent.futures.Executor``
         store      a folder: NAME.zarr for arrays, NAME.parquet for tables.  What is there is kept, and the study goes
                    on where it stopped; without one, results are in memory
-        progress   whether a bar tells how far it is; by default as ``lw.codegen.progress`` says
+        progress   whether a bar shows how far it is; by default as ``lw.codegen.progress`` says
         in_flight  chunks that are computed or wait at the same time; by default two for each thread of the workers
 
         Interrupted (Ctrl-C) or not, each chunk is stored at once; chunks of lost workers are computed again by others.
@@ -202,7 +197,7 @@ class Study:
     # Description -----------------------------------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any]:
-        """The study as plain data: what it is, and what its arrays mean."""
+        """The study as plain data: its definition, and axes, labels and units of its arrays."""
         mech, compute = self.mechanism, self.compute
         axes = {name: list(x) for name, x in compute.axes(mech).items()}
         units = {name: varied.unit for name, varied in self.quantities.items() if varied.unit}
@@ -252,15 +247,6 @@ def _storable(name: str, values: Any) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _drawn(name: str, drawn: Distribution, u: np.ndarray, varied: Quantity) -> np.ndarray:
-    try:
-        return drawn.values(u, varied)
-    except StudyError as error:
-        raise StudyError(f"{name}: {error}") from None
-    except ValueError as error:
-        raise StudyError(f"{name} has shape {varied.shape}, which {drawn} does not fit: {error}") from None
-
-
 def _dumps(value: Any) -> bytes:
     """A pickle for other processes; functions of notebooks and scripts travel too where cloudpickle is there."""
     try:
@@ -286,10 +272,9 @@ def _unpickled(recipe: bytes) -> Study:
 
 
 def computed(recipe: Any, first: int, count: int, asked_by: str) -> tuple[dict[str, np.ndarray], list[Any]]:
-    """Some cases of a study, which other processes get as a pickle, and the warnings that came up: what workers do.
+    """Arrays of some cases, and the warnings raised: the task of a worker.  Other processes get the study as a pickle.
 
-    Other processes than the one that asked use one thread per task: how many tasks they have at a time is what they
-    were started with.
+    Processes other than ``asked_by`` use one thread per task, since they run several tasks at a time.
     """
     if asked_by != this_process() and lw.codegen.get_num_threads() != 1:
         lw.codegen.set_num_threads(1)

@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 import linkwise as lw
 
 from ..frameworks import ALL, Call, chosen_forces, derivative_of, kept, spacing, unless_empty
-from .steps import STEP_BY_STEP, step_by_step
+from ..motion.step_kernels import optional_inputs, step_inputs, stride
+from .kernels import DTYPES, differentiable
+from .signatures import DEVICES
+
+STEP_BY_STEP = (
+    "take them through linkwise.torch.differentiable(linkwise.motion.step_kernel(mech, dt), 'state'), step after step, "
+    "or through linkwise.jax.rollout"
+)
+START = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
 
 
 @torch.compiler.disable  # graphs break here, instead of following NumPy
@@ -67,9 +76,6 @@ def rollout(
     tensors = {name: x for name, x in arguments.items() if isinstance(x, Tensor)}
     device = _the_same(tensors)
     followed = torch.is_grad_enabled() and any(x.requires_grad for x in tensors.values())
-    if followed and (mech.loops or device.type != "cpu"):
-        options = (method, tuple(feedback or {}), tuple(parameters or {}), every, final_only, passive)
-        return step_by_step(mech, arguments, dt, steps, *options)
     call = _Motion(
         mech,
         dt,
@@ -78,11 +84,13 @@ def rollout(
         arguments,
         tuple(tensors),
         frozenset(feedback or {}),
-        frozenset(parameters or {}),
+        tuple(parameters or {}),
         spacing(steps) if final_only and every == 1 else every,
         final_only,
         passive,
     )
+    if followed and (mech.loops or device.type != "cpu"):
+        return call.step_by_step()
     if device.type != "cpu":  # all steps in one kernel
         q, v = call.motion([x.detach() for x in tensors.values()], every, final_only)
     else:
@@ -151,7 +159,7 @@ class _Motion:
     given: Mapping[str, Any]
     names: tuple[str, ...]
     feedback: frozenset[str]
-    parameters: frozenset[str]
+    parameters: tuple[str, ...]
     every: int
     final_only: bool
     passive: lw.forces.Passive | None
@@ -173,6 +181,46 @@ class _Motion:
         q0, v0, tau = (values.get(name) for name in ("q0", "v0", "tau"))
         options |= {"final_only": True} if final_only else {"every": every}
         return lw.rollout(self.mech, q0, v0, tau, self.dt, self.steps, self.method, **options)
+
+    def step_by_step(self) -> tuple[Tensor, Tensor]:
+        """q and v of the recorded states, torch seeing every step; those between are recomputed for gradients."""
+        mech, steps, apart = self.mech, self.steps, stride(self.steps, self.every, False)
+        first = self.given[self.names[0]]
+        dtype, device = first.dtype, first.device
+        dt = mech.metadata.timestep if self.dt is None else self.dt
+        values = {START.get(name, name): x for name, x in {"dt": dt, **self.given}.items()}
+        parts = (optional_inputs(values), self.parameters, self.passive)
+        kernel = lw.motion.step_kernel(mech, dt, self.method, *parts, dtype=DTYPES[dtype], target=DEVICES[device.type])
+        if "activation" in kernel.inputs:
+            raise ValueError(f"actuators of {mech.name!r} have states of their own, which gradients here do not follow")
+        if mech.constraints.driven and "drive" not in values:  # from the time 0
+            values["drive"] = lw.motion.drive_values(mech, dt, steps, self.method)
+
+        def tensor(name: str, value: Any) -> Tensor:
+            if isinstance(value, Mapping):
+                raise TypeError(f"rollout: {name} is a dictionary, where gradients here take a tensor of all joints")
+            return torch.as_tensor(value, dtype=dtype, device=device)
+
+        step, inputs = differentiable(kernel, "state"), step_inputs(mech, kernel.input_shapes, values, steps, tensor)
+        q, v = (inputs.pop(name).value for name in ("q", "v"))
+
+        def after(state: Tensor, begin: int) -> Tensor:
+            for k in range(begin, begin + apart):
+                others = [
+                    x if axis is None else x.select(axis, k if x.shape[axis] > 1 else 0) for x, axis in inputs.values()
+                ]
+                state = step(*state.split([mech.nq, mech.nv], -1), *others)
+            return state
+
+        lead = torch.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+        path = [torch.cat([q.expand(*lead, -1), v.expand(*lead, -1)], -1)]
+        for begin in range(0, steps, apart):
+            last = path[-1]
+            again: Any = checkpoint(after, last, begin, use_reentrant=False) if apart > 1 else after(last, begin)
+            path.append(again)
+        states = torch.stack(torch.broadcast_tensors(*path[-1:] if self.final_only else path), -2)
+        q, v = (states[..., 0, :] if self.final_only else states).split([mech.nq, mech.nv], -1)
+        return q, v
 
 
 def _numbers(tensors: Sequence[Tensor]) -> list[np.ndarray]:

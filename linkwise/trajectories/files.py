@@ -1,4 +1,4 @@
-"""Motions in files: tables of samples, with the mechanism where the format has a place for it."""
+"""Motions in files: tables of samples, with the mechanism if the format can hold it."""
 
 from __future__ import annotations
 

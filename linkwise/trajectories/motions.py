@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..dynamics.by_joint import rates_by_joint
+from ..dynamics.by_joint import numbers_per_velocity
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
@@ -68,8 +68,9 @@ class Motion:
         save_motion(self, path, count)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
-        """Curves of coordinates, velocities and, of trees, the joint forces that it takes; written to ``path`` if that
-        is given.  Options as of ``lw.viewer.plot_trajectory``."""
+        """Curves of coordinates, velocities and, for trees, required joint forces; saved to ``path`` if there is one.
+        Options as of ``lw.viewer.plot_trajectory``.
+        """
         t, q, v, _ = self.sample(LOOKED_AT)
         forces = {} if self.mechanism.loops else {"tau": self.torques(t)}
         shown = SimpleNamespace(mechanism=self.mechanism, t=t, q=q, v=v, **forces)
@@ -85,7 +86,7 @@ class Motion:
         return animate(self.mechanism, q, t, os.fspath(path), **options)
 
     def show(self, **options: Any) -> Any:
-        """A page in which it is played, for a notebook or ``.save("motion.html")``; options: ``lw.viewer.page``."""
+        """An animated page, for a notebook or ``.save("motion.html")``; options: ``lw.viewer.page``."""
         from ..viewer import page
 
         t, q, *_ = self.sample(LOOKED_AT)
@@ -108,8 +109,8 @@ class Motion:
 def along(path: Path, duration: float | None = None, law: Any = None) -> Motion:
     """A motion along a path: its parameter is the time, or is stretched to a ``duration``.
 
-    law   None for a parameter that grows evenly; or "cycloid", "quintic", "trapezoid" or a function
-          ``law(t, duration)`` that gives s, ds/dt and d2s/dt2, of which s is the part of the path that is done
+    law   None for a parameter at constant rate; or "cycloid", "quintic", "trapezoid" or a function ``law(t, duration)``
+          that returns s, ds/dt and d2s/dt2, with s from 0 to 1 along the path
     """
     length = path.end - path.start
     total = length if duration is None else float(duration)
@@ -126,7 +127,7 @@ def sampled(
     """A motion through samples, recorded or planned elsewhere, that starts at their first time.
 
     t         (n,): growing
-    q, v, a   (n, nq), (n, nv), (n, nv): between samples of the fifth degree, through all that are given.  Without v a
+    q, v, a   (n, nq), (n, nv), (n, nv): pieces between samples are of fifth degree, through all of these.  Without v a
               cubic spline, at rest at both ends; without a its accelerations are those of cubic pieces
     """
     times = real_numbers("t", t)
@@ -194,8 +195,9 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
     """The largest ratios of path derivative to velocity bound, s, and to acceleration bound, s^2, over all joints;
     zero if unlimited.
     """
-    bound = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
-    still = [body.joint for body in mech.bodies if body.mimic is None and _may_not_move(mech, body.joint, way)]
+    bound = numbers_per_velocity(mech, "acceleration", np.inf if acceleration is None else acceleration, np.inf, True)
+    blocked = way.astype(bool) & (mech.limits.velocity == 0.0)
+    still = [body.joint for body in mech.bodies if body.mimic is None and blocked[mech.v_index(body.joint)].any()]
     if still:
         raise MechanismError(
             f"the velocity limit of joints that are to move is 0: {', '.join(still)}; where a file says 0 for what it "
@@ -203,11 +205,6 @@ def _needs(mech: Mechanism, way: np.ndarray, acceleration: Any) -> tuple[float, 
         )
     speeds = np.where(mech.limits.velocity > 0.0, mech.limits.velocity, np.inf)  # of joints that stay
     return float(np.max(np.abs(way) / speeds, initial=0.0)), float(np.max(np.abs(way) / bound, initial=0.0))
-
-
-def _may_not_move(mech: Mechanism, joint: str, way: np.ndarray) -> bool:
-    rates = mech.v_index(joint)
-    return bool((way[rates].astype(bool) & (mech.limits.velocity[rates] == 0.0)).any())
 
 
 def _shortest_ramp(velocity: float, acceleration: float) -> float:
@@ -229,13 +226,3 @@ def _shortest(way: np.ndarray, most: tuple[float, float], velocity: float, accel
             else "q0 and q1 are equal: give a duration"
         )
     return duration
-
-
-def bounds_of(mech: Mechanism, name: str, value: Any, otherwise: np.ndarray) -> Float64Array:
-    """(nv,): positive bounds from one number, nv numbers, or {joint: bound}; None means ``otherwise``."""
-    if value is None:
-        return otherwise
-    values = rates_by_joint(mech, name, value, np.inf) if isinstance(value, Mapping) else real_numbers(name, value)
-    if values.shape not in ((), (mech.nv,)) or not (values > 0.0).all():
-        raise MechanismError(f"{name} must be a positive number, {mech.nv} of them or {{joint: number}}, got {value!r}")
-    return np.broadcast_to(values, (mech.nv,))

@@ -17,11 +17,11 @@ from scipy.linalg import solve_banded
 
 from ..compiler.store import float64_function
 from ..dynamics.by_joint import configuration_by_joint
+from ..dynamics.position_limits import beyond_limits
 from ..dynamics.states import Float64Array, real_numbers
 from ..dynamics.trees import difference, integrate
-from ..mechanism import Mechanism, MechanismError, require_mechanism
+from ..mechanism import LimitWarning, Mechanism, MechanismError, require_mechanism, warn_caller
 from ..mechanism.quaternions import with_unit_quaternions
-from .limits import has_limits, warn_beyond_limits
 
 LOOKS = 9  # places of a piece of a spline at which limits are looked at
 
@@ -43,8 +43,8 @@ HERMITE = np.linalg.inv(
 class Path:
     """A curve of configurations over the parameter s, twice differentiable.
 
-    knots          (n + 1,): where pieces begin and end, growing
-    q              (n, nq): configurations where pieces begin
+    knots          (n + 1,): parameters at the ends of the pieces, growing
+    q              (n, nq): configurations at the beginning of the pieces
     coefficients   (n, 5, nv): x(s) = sum over k of coefficients[k - 1] (s - knot)^k, k from 1 to 5
     """
 
@@ -91,7 +91,7 @@ def line(mech: Mechanism, q0: Any, q1: Any) -> Path:
     last = _configurations(mech, "q1", _configuration_of(mech, "q1", q1, first), 1)
     coefficients = np.zeros((1, 5, mech.nv))
     coefficients[0, 0] = difference(mech, first, last)
-    warn_beyond_limits(mech, np.array([first, last]))
+    _warn_beyond_limits(mech, np.array([first, last]))
     return Path(mech, np.array([0.0, 1.0]), first[None], coefficients)
 
 
@@ -103,16 +103,15 @@ def spline(
     accelerations: Any = None,
 ) -> Path:
     """A twice differentiable path through configurations (n, nq), for any joints. A waypoint may be {joint:
-    coordinates}; other joints keep the previous waypoint, first ``mech.initial``.
+    coordinates}; other joints keep the previous waypoint, initially ``mech.initial``.
 
-    at              (n,): the parameter (or time) of each, growing; by default the distances between them, the whole
-                    path from 0 to 1
+    at              (n,): the parameter (or time) of each, growing; by default proportional to distances, from 0 to 1
     velocities      (2, nv): derivatives at both ends; or (n, nv): at every waypoint.  By default zero at the ends if
-                    ``at`` are times; else such that the curvature there is zero (the natural spline)
+                    ``at`` are times; else of zero curvature at the ends (the natural spline)
     accelerations   (n, nv): second derivatives at every waypoint, together with all velocities
 
-    By default it is the cubic spline of ordinary coordinates.  For rotations the same equations are solved for tangent
-    vectors; pieces are then of fifth degree, and meet in the same way.
+    By default it is the cubic spline of ordinary coordinates. For rotations the same equations are solved for tangent
+    vectors; pieces are then of fifth degree, with equal derivatives at waypoints.
     """
     require_mechanism(mech)
     q = _configurations(mech, "waypoints", _all_by_joint(mech, waypoints), 2)
@@ -139,10 +138,23 @@ def spline(
                 f"accelerations ({n}, {mech.nv}) go with velocities ({n}, {mech.nv}) at every waypoint"
             )
     path = Path(mech, knots, q[:-1], _pieces(mech, q, np.diff(knots), increments, v, a))
-    if has_limits(mech):  # between waypoints too, where splines swing out
+    if any(
+        np.isfinite([*body.limits.lower, *body.limits.upper]).any() for body in mech.bodies
+    ):  # between waypoints too, where splines swing out
         within = np.linspace(0.0, 1.0, LOOKS)
-        warn_beyond_limits(mech, path((knots[:-1, None] + np.diff(knots)[:, None] * within).ravel())[0])
+        _warn_beyond_limits(mech, path((knots[:-1, None] + np.diff(knots)[:, None] * within).ravel())[0])
     return path
+
+
+def _warn_beyond_limits(mech: Mechanism, q: np.ndarray) -> None:
+    """One warning that names joints which configurations (n, nq) of a path take beyond their limits, and how far."""
+    beyond = beyond_limits(mech, q)
+    if beyond:
+        warn_caller(
+            f"the path of mechanism {mech.name!r} leaves joint limits: {beyond}; it is planned as asked: give other "
+            "configurations, or other limits (mech.with_limits)",
+            LimitWarning,
+        )
 
 
 def _knots(increments: np.ndarray, at: Any) -> np.ndarray:
@@ -201,7 +213,7 @@ def _pieces(
 
 
 def _configuration_of(mech: Mechanism, name: str, value: Any, before: np.ndarray) -> Any:
-    """A configuration of which some joints are given, the others as ``before``; None is the initial one."""
+    """A configuration by joint, with joints that are left out as in ``before``; None is the initial one."""
     if value is None:
         return mech.initial
     return configuration_by_joint(mech, name, value, before) if isinstance(value, Mapping) else value

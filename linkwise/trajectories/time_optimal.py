@@ -1,14 +1,14 @@
 """The fastest motion along a path within bounds of torques, velocities and accelerations.
 
-With x = (ds/dt)^2 and u = d2s/dt2 all bounds at a place of the path are linear in (u, x): joint forces are
+With x = (ds/dt)^2 and u = d2s/dt2 all bounds at a point of the path are linear in (u, x): joint forces are
 
     tau = m u + b x + c,    c = ID(q, 0, 0),    m = ID(q, 0, q') - c,    b = ID(q, q', q'') - c
 
-with inverse dynamics ID, which is compiled and evaluated for all places at once.  Places are taken in steps in which u
-is constant, x' = x + 2 u ds.  Backward from the end, the values of x from which the end can be reached are an interval
-at each place, the ends of which are two linear programs in two unknowns; forward from the start, the largest u that
-stays in these intervals is the fastest (Pham and Pham, "A New Approach to Time-Optimal Path Parameterization Based on
-Reachability Analysis", IEEE Transactions on Robotics 34, 2018).  Bounds are kept at both ends of every step.
+with inverse dynamics ID, which is compiled and evaluated for all points at once.  Between points u is constant:
+x' = x + 2 u ds.  Backward from the end, the values of x from which the end can be reached are an interval at each
+point, whose ends are two linear programs in two unknowns; forward from the start, the largest u that stays in these
+intervals is the fastest (Pham and Pham, "A New Approach to Time-Optimal Path Parameterization Based on Reachability
+Analysis", IEEE Transactions on Robotics 34, 2018).  Bounds are kept at both ends of every step.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from ..constraints.redundancy import closable_error
 from ..constraints.sizes import sizes
 from ..constraints.tolerances import LOOPS
 from ..dynamics.actuation import motors_of, shared_by_motors
+from ..dynamics.by_joint import numbers_per_velocity
 from ..dynamics.states import Float64Array
 from ..dynamics.trees import inverse_dynamics
 from ..mechanism import Mechanism, MechanismError
-from .motions import Motion, bounds_of
+from .motions import Motion
 from .paths import Path
 
 FASTEST = 1e8  # of x, where nothing else bounds it, in units of the bounds
@@ -52,9 +53,9 @@ class _Bounds:
     """Bounds at every place: rows [a, b] and right sides h of a u + b x <= h, of length one or zero; and the largest x.
     Right sides and x are in units of ``unit``, the largest of all bounds."""
 
-    rows: np.ndarray  # (places, n, 2)
-    right: np.ndarray  # (places, n)
-    largest: np.ndarray  # (places,)
+    rows: np.ndarray  # (points, n, 2)
+    right: np.ndarray  # (points, n)
+    largest: np.ndarray  # (points,)
     unit: float
 
 
@@ -74,14 +75,14 @@ def time_optimal(
     acceleration   bounds of joint accelerations likewise; None: none
     points         steps along the path, in each of which d2s/dt2 is constant
 
-    actuated       joints with a motor, or nv booleans; by default those of ``joint_feedback``
+    actuated       joints with a motor, or nv booleans; by default as in ``joint_feedback``
 
-    Mechanisms with constraints move along a path that keeps these, such as a spline through many configurations that
-    do.  Bounds of joint forces are those of the motors; where there are more of these than degrees of freedom they
-    share the load with the least forces, which other shares might beat.
+    Mechanisms with constraints need a path that keeps them, such as a spline through many closed configurations. Bounds
+    of joint forces are then bounds of the motors; motors in excess of degrees of freedom share the load with the least
+    forces, although other shares might allow faster motions.
 
-    Joint forces are those of ``inverse_dynamics``: gravity and inertia, without what else may act on the mechanism.
-    Where they are bounded every joint needs a motor: nothing else moves a floating base along a path.
+    Joint forces are those of ``inverse_dynamics``: gravity and inertia, without other force elements. If they are
+    bounded, every joint needs a motor: a floating base has none.
     """
     path = path.path if isinstance(path, Motion) else path
     if not isinstance(path, Path):
@@ -89,24 +90,33 @@ def time_optimal(
     if not (isinstance(points, int) and points >= 2):
         raise ValueError(f"points must be a whole number from 2 on, got {points!r}")
     mech = path.mechanism
-    efforts = bounds_of(mech, "effort", effort, mech.limits.effort)
+
+    def bounds(name: str, value: Any, otherwise: np.ndarray) -> Float64Array:
+        return otherwise if value is None else numbers_per_velocity(mech, name, value, np.inf, positive=True)
+
+    efforts = bounds("effort", effort, mech.limits.effort)
     motors: tuple[str, ...] = ()
-    _refuse_drives(mech)
+    if mech.constraints.driven:
+        raise MechanismError(
+            f"time_optimal: a drive ({', '.join(map(repr, mech.constraints.driven))}) prescribes when mechanism "
+            f"{mech.name!r} is where, so that no motion along a path is faster than another: plan for "
+            "mech.constraints.without_drives()"
+        )
     if np.isfinite(efforts).any():
         instead = "effort=np.inf plans within bounds of velocities and accelerations alone"
         motors = motors_of(mech, "time_optimal", actuated, instead).names
         efforts = np.where(np.isin(mech.coordinates.names("v"), motors), efforts, np.inf)
-    velocities = bounds_of(mech, "velocity", velocity, mech.limits.velocity)
-    accelerations = bounds_of(mech, "acceleration", acceleration, np.full(mech.nv, np.inf))
+    velocities = bounds("velocity", velocity, mech.limits.velocity)
+    accelerations = bounds("acceleration", acceleration, np.full(mech.nv, np.inf))
     if not np.isfinite(np.concatenate([efforts, velocities, accelerations])).any():
         raise MechanismError(
             "no joint has an effort or velocity limit: give effort=..., velocity=... or acceleration=..."
         )
     grid = np.linspace(path.start, path.end, points + 1)
-    bounds = _bounds(path, grid, efforts, velocities, accelerations, motors)
-    lower, upper = _controllable(mech, grid, bounds)
-    x, u = _fastest(grid, bounds, lower, upper)
-    return _motion(path, grid, bounds.unit * x, bounds.unit * u)
+    limits = _bounds(path, grid, efforts, velocities, accelerations, motors)
+    lower, upper = _controllable(mech, grid, limits)
+    x, u = _fastest(grid, limits, lower, upper)
+    return _motion(path, grid, limits.unit * x, limits.unit * u)
 
 
 def _bounds(
@@ -145,15 +155,6 @@ def _bounds(
         float(np.abs(right).max(initial=0.0)) or float(np.max(largest, where=np.isfinite(largest), initial=0.0)) or 1.0
     )
     return _Bounds(np.stack([a / size, b / size], axis=-1), right / unit, np.minimum(largest / unit, FASTEST), unit)
-
-
-def _refuse_drives(mech: Mechanism) -> None:
-    if mech.constraints.driven:
-        raise MechanismError(
-            f"time_optimal: a drive ({', '.join(map(repr, mech.constraints.driven))}) prescribes when mechanism "
-            f"{mech.name!r} is where, so that no motion along a path is faster than another: plan for "
-            "mech.constraints.without_drives()"
-        )
 
 
 def _constrained_derivatives(
@@ -199,7 +200,7 @@ def _refuse_weights(mech: Mechanism, grid: np.ndarray, weight: np.ndarray, effor
 
 
 def _controllable(mech: Mechanism, grid: np.ndarray, bounds: _Bounds) -> tuple[np.ndarray, np.ndarray]:
-    """(places,) each: the least and the largest x from which the end can be reached at rest."""
+    """(points,) each: the least and the largest x from which the end can be reached at rest."""
     lower, upper = np.zeros(len(grid)), np.zeros(len(grid))
     for k in reversed(range(len(grid) - 1)):
         rows, right = _step_constraints(grid, bounds, k, lower[k + 1], upper[k + 1])
@@ -255,7 +256,7 @@ def _range_of_x(rows: np.ndarray, right: np.ndarray) -> tuple[float, float] | No
 
 
 def _fastest(grid: np.ndarray, bounds: _Bounds, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x (places,) and u (places - 1,) with the largest u that can still come to rest at the end."""
+    """x (points,) and u (points - 1,) with the largest u that can still come to rest at the end."""
     x, u = np.zeros(len(grid)), np.zeros(len(grid) - 1)
     for k in range(len(u)):
         rows, right = _step_constraints(grid, bounds, k, lower[k + 1], upper[k + 1])
@@ -280,10 +281,10 @@ def _motion(path: Path, grid: np.ndarray, x: np.ndarray, u: np.ndarray) -> Motio
 
 @dataclass(frozen=True, eq=False)
 class _InSteps:
-    """A law of time whose d2s/dt2, u, is constant in every step; s, ds/dt are ``places``, ``speed`` at ``times``."""
+    """A law of time whose d2s/dt2, u, is constant in every step; s, ds/dt are ``parameter``, ``speed`` at ``times``."""
 
     times: np.ndarray
-    places: np.ndarray
+    parameter: np.ndarray
     speed: np.ndarray
     u: np.ndarray
 
@@ -292,4 +293,4 @@ class _InSteps:
         at = np.clip(t, 0.0, self.times[-1])
         k = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, len(self.u) - 1)
         since, u, speed = at - self.times[k], self.u[k], self.speed[k]
-        return self.places[k] + since * (speed + 0.5 * u * since), inside * (speed + u * since), inside * u
+        return self.parameter[k] + since * (speed + 0.5 * u * since), inside * (speed + u * since), inside * u

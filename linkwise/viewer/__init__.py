@@ -1,7 +1,7 @@
-"""Pictures of mechanisms and of what they do; needs matplotlib: pip install 'linkwise[plot]'.
+"""Pictures of mechanisms and their motions; needs matplotlib: pip install 'linkwise[plot]'.
 
-``scene`` is what a mechanism looks like as plain data, and needs nothing.  Every other function returns the figure it
-made, shows nothing, and writes it to ``path`` if there is one: vectors for .svg and .pdf, dots for .png.
+``scene`` returns the visuals of a mechanism as plain data, and needs nothing.  Every other function returns a figure
+without showing it, and writes it to ``path`` if given: vectors for .svg and .pdf, dots for .png.
 """
 
 from .animation import animate
@@ -32,7 +32,4 @@ __all__ = [
     "scene",
     "snapshots",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

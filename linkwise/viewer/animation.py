@@ -14,8 +14,8 @@ import linkwise as lw
 
 from . import style
 from .canvas import SpaceCanvas
-from .configurations import several_configurations
-from .drawing import Drawing, Trail, paint_trail, trail_points
+from .configurations import Motion, several_configurations
+from .drawing import Drawing, Look, Trail, trail_points
 from .skeleton import Skeleton
 
 TICK = 0.01  # seconds: GIF files count time in hundredths
@@ -52,20 +52,26 @@ def animate(
     t        seconds; without them every configuration is one frame
     fps      frames per second; between the given times joints move at constant velocity
     speed    of the picture against the motion: 0.5 for slow motion
-    trail    whose path is drawn as it goes: name of a link or frame, or (link, (x, y, z)), a point in its coordinates
-    clock    show the time, where the motion has one: not of configurations without ``t``, paths and ranges
-    passive  elements that are drawn, as of ``draw``; those of a trajectory by default
-    shapes   the floor and what touches, as of ``draw``
+    trail    a link or frame, or (link, (x, y, z)), a point in its coordinates, whose path is drawn as it goes
+    clock    show the time of the motion; configurations without ``t``, paths and ranges have none
+    passive  force elements to draw, as of ``draw``; those of a trajectory by default
+    shapes   the floor and shapes that touch, as of ``draw``
 
     Limits are those of the whole motion.  MP4 needs the program ffmpeg: that of the system, or the one that comes with
     the package imageio-ffmpeg (``pip install 'linkwise[video]'``).
     """
     file = Path(path)
     require(file)
-    _check(file, fps, speed)
+    if file.suffix.lower() not in (".gif", ".mp4"):
+        raise ValueError(f"moving pictures are .gif or .mp4 files, not {file.name!r}")
+    for name, value in (("fps", fps), ("speed", speed)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise ValueError(f"{name} must be positive, got {value!r}")
+    if file.suffix.lower() == ".gif" and fps > MOST_PER_SECOND:
+        raise ValueError(f"programs show GIFs at no more than {MOST_PER_SECOND:g} frames per second, got fps = {fps:g}")
     motion = several_configurations(mech, q, t)
     if t is None and isinstance(mech, lw.Mechanism) and not hasattr(q, "t") and not hasattr(q, "path"):
-        motion = motion.retimed(speed / fps)
+        motion = Motion(motion.mech, speed / fps * np.arange(len(motion.q)), motion.q, timed=False)
     clock = clock and motion.timed
     times = _frame_times(motion.t, speed / fps)
     chosen = motion.at(times)
@@ -73,7 +79,8 @@ def animate(
     sketches = [skeleton.at(configuration) for configuration in chosen]
     finer = times[0] + speed / fps / FINER * np.arange(FINER * (len(times) - 1) + 1)
     trace = trail_points(motion.mech, motion.at(finer), trail)
-    drawing = Drawing(motion.mech, chosen[0], sketches, None, trace, view, elevation, azimuth, symbols, shapes)
+    look = Look(view, elevation, azimuth, symbols, shapes)
+    drawing = Drawing.fit(motion.mech, chosen[0], sketches, None, trace, look)
     painted = drawing.canvas
     if isinstance(painted, SpaceCanvas):  # its figure is given the shape of all that will be painted
         painted.reserve(np.concatenate([drawing.points, trace]), 3.0 * drawing.size)
@@ -88,7 +95,7 @@ def animate(
         for moment, sketch in enumerate(sketches):
             painted.clear()
             drawing.paint(sketch, axes, masses=masses)
-            paint_trail(painted, trace[: FINER * moment + 1])
+            drawing.paint_trail(trace[: FINER * moment + 1])
             if clock:
                 painted.ax.set_title(_clock(times[moment], times))
             writer.grab_frame()
@@ -96,22 +103,12 @@ def animate(
 
 
 def require(path: str | Path) -> None:
-    """Complain where what pictures of this kind need is not installed: before a long motion is computed, not after."""
+    """Raise if a library for pictures of this kind is missing, before a long motion is computed."""
     style.matplotlib()
     if Path(path).suffix.lower() == ".mp4" and _ffmpeg() is None:
         raise style.MissingLibrary(
             "an .mp4 needs the program ffmpeg, which is not installed: pip install 'linkwise[video]', or write a .gif"
         )
-
-
-def _check(file: Path, fps: float, speed: float) -> None:
-    if file.suffix.lower() not in (".gif", ".mp4"):
-        raise ValueError(f"moving pictures are .gif or .mp4 files, not {file.name!r}")
-    for name, value in (("fps", fps), ("speed", speed)):
-        if not (np.isfinite(value) and value > 0.0):
-            raise ValueError(f"{name} must be positive, got {value!r}")
-    if file.suffix.lower() == ".gif" and fps > MOST_PER_SECOND:
-        raise ValueError(f"programs show GIFs at no more than {MOST_PER_SECOND:g} frames per second, got fps = {fps:g}")
 
 
 def _frame_times(t: np.ndarray, step: float) -> np.ndarray:
@@ -126,14 +123,23 @@ def _frame_times(t: np.ndarray, step: float) -> np.ndarray:
 
 
 def _freeze_axes(ax: Any, dpi: float) -> None:
-    """Arrange the picture for good and put an image in the place of axes, ticks and grid, which do not change: drawing
-    them again takes longer than all the rest of a frame."""
+    """Arrange the picture for good and replace axes, ticks and grid by an image of them.
+
+    They do not change, and drawing them takes longer than all the rest of a frame.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     figure = ax.figure
     title = ax.get_title()
     figure.set_dpi(dpi)
-    _arrange(ax)
+    before = None
+    # The layout sizes the title before equal scales change the height of the axes: repeat until nothing moves.
+    for _ in range(MOST_ATTEMPTS):
+        figure.draw_without_rendering()
+        bounds = ax.get_position(original=True).bounds
+        if before is not None and np.allclose(bounds, before, rtol=0.0, atol=1e-6):
+            break
+        before = bounds
     figure.set_layout_engine("none")
     ax.set_title("")
     screen = FigureCanvasAgg(figure)
@@ -142,18 +148,6 @@ def _freeze_axes(ax: Any, dpi: float) -> None:
     ax.set_title(title)
     ax.set_axis_off()
     ax.patch.set_visible(False)
-
-
-def _arrange(ax: Any) -> None:
-    """Let the layout find its rest.  Matplotlib's reckons the title's room before equal scales change the height of
-    the axes: of wide pictures the first attempts cut the title off."""
-    before = None
-    for _ in range(MOST_ATTEMPTS):
-        ax.figure.draw_without_rendering()
-        now = ax.get_position(original=True).bounds
-        if before is not None and np.allclose(now, before, rtol=0.0, atol=1e-6):
-            return
-        before = now
 
 
 def _clock(time: float, times: np.ndarray) -> str:
@@ -210,7 +204,7 @@ class GifWriter:
         first.save(path, save_all=True, append_images=rest, duration=lengths, loop=0)
 
     def grab_frame(self) -> None:
-        """What the figure shows now is the next frame."""
+        """Append the figure as a frame."""
         from PIL import Image
 
         self.screen.draw()

@@ -1,12 +1,11 @@
 """Painting lines, solids and dots of the world into axes of matplotlib: flat, or in space.
 
-A canvas remembers what it painted, so that the next moment of a motion can replace it.  Every artist has a gid that
-says what it shows: "bars", "joints", ...
+A canvas keeps its artists, so that the next moment of a motion can replace them.  Every artist has a gid such as "bars"
+or "joints".
 """
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -28,10 +27,10 @@ Colours = str | Sequence[str]
 
 
 class Canvas(ABC):
-    """Axes, the view they show, and what has been painted.
+    """Axes, their view, and the artists painted on them.
 
-    strength   from 0 (white) to 1 (full colours) of what is painted next
-    layer      what is painted next lies on top of every lower layer
+    strength   of further artists, from 0 (white) to 1 (full colours)
+    layer      of further artists, which cover those of lower layers
     fineness   width of lines of springs, dampers and gears, against the usual
     ticks      whether the world's axes are shown
     """
@@ -55,6 +54,8 @@ class Canvas(ABC):
         style: str = "solid",
     ) -> None:
         """Polylines (k, 3)."""
+        if not len(lines):
+            return
         look = {"colors": self._rgba(colours), "linewidths": width, "linestyles": style, "zorder": self._order(order)}
         self._add(gid, self._drawn_lines(lines, **look, capstyle="round" if style == "solid" else None))
 
@@ -62,14 +63,22 @@ class Canvas(ABC):
         """Translucent polygons (k, 3)."""
         self._polygons(gid, plates, order, facecolors=self._rgba(colours, 0.25 * self.strength))
 
-    @abstractmethod
     def solids(
         self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float
     ) -> None:
         """Convex solids with their edges."""
+        if solids:
+            polygons, fills, outlines, width = self._faces(solids, self._rgba(colours), self._rgba(edges))
+            self._polygons(gid, polygons, order, facecolors=fills, edgecolors=outlines, linewidths=width)
+
+    @abstractmethod
+    def _faces(
+        self, solids: Sequence[Solid], fills: np.ndarray, edges: np.ndarray
+    ) -> tuple[Sequence[np.ndarray], np.ndarray, np.ndarray, float]:
+        """Polygons of solids with their colours, those of their edges, and the width of these."""
 
     def dots(self, gid: str, points: np.ndarray, areas: np.ndarray, colour: str, order: float, label: str) -> None:
-        """Translucent dots at points (n, 3); areas in square points of print; what legends call them."""
+        """Translucent dots at points (n, 3), with areas in square points of print and a label for legends."""
         look = {"color": self._rgba(colour, 0.55), "zorder": self._order(order), "linewidths": 0.0, "label": label}
         self._add(gid, self._drawn_dots(points, s=areas, **look))
 
@@ -89,8 +98,8 @@ class Canvas(ABC):
         self._add(gid, self._drawn_polygons(polygons, zorder=self._order(order), **look))
 
     @abstractmethod
-    def on_paper(self, points: np.ndarray) -> np.ndarray:
-        """(n, 2): where points (n, 3) of the world are, in pixels of the figure."""
+    def project_to_pixels(self, points: np.ndarray) -> np.ndarray:
+        """(n, 2): pixels of the figure at points (n, 3) of the world."""
 
     @abstractmethod
     def _anchor(self, point: np.ndarray) -> dict[str, Any]:
@@ -105,7 +114,7 @@ class Canvas(ABC):
         to the point if it is ``led``."""
         from matplotlib.patheffects import withStroke
 
-        made = self.ax.annotate(
+        annotation = self.ax.annotate(
             words,
             **self._anchor(point),
             xytext=tuple(offset),
@@ -117,11 +126,11 @@ class Canvas(ABC):
             arrowprops={"arrowstyle": "-", "lw": 0.5, "color": GREY, "shrinkA": 0.0, "shrinkB": 0.0} if led else None,
             path_effects=[withStroke(linewidth=2.0, foreground="white")],  # keeps letters readable on lines
         )
-        made.set_in_layout(False)  # it has found its place in the picture as it is
-        self._add(gid, made)
+        annotation.set_in_layout(False)  # it is placed in the arranged picture
+        self._add(gid, annotation)
 
     def clear(self) -> None:
-        """Take away what has been painted; the axes stay as they are."""
+        """Remove all artists; the axes stay as they are."""
         for artist in self.artists:
             artist.remove()
         self.artists.clear()
@@ -162,23 +171,16 @@ class FlatCanvas(Canvas):
     def _drawn_dots(self, points: np.ndarray, **look: Any) -> Any:
         return self.ax.scatter(*self.view.project(points).T, **look)
 
-    def solids(
-        self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float
-    ) -> None:
+    def _faces(
+        self, solids: Sequence[Solid], fills: np.ndarray, edges: np.ndarray
+    ) -> tuple[Sequence[np.ndarray], np.ndarray, np.ndarray, float]:
         flat = [self.view.project(solid.points) for solid in solids]
         rings = [ConvexHull(points).vertices for points in flat]
         extents = [-np.ptp(points[ring], axis=0).prod() for points, ring in zip(flat, rings, strict=True)]
         larger_first = np.argsort(extents, kind="stable")
-        self._polygons(
-            gid,
-            [solids[i].points[rings[i]] for i in larger_first],
-            order,
-            facecolors=self._rgba(colours)[larger_first],
-            edgecolors=self._rgba(edges)[larger_first],
-            linewidths=0.9,
-        )
+        return [solids[i].points[rings[i]] for i in larger_first], fills[larger_first], edges[larger_first], 0.9
 
-    def on_paper(self, points: np.ndarray) -> np.ndarray:
+    def project_to_pixels(self, points: np.ndarray) -> np.ndarray:
         return self.ax.transData.transform(self.view.project(points))
 
     def _anchor(self, point: np.ndarray) -> dict[str, Any]:
@@ -196,8 +198,10 @@ class FlatCanvas(Canvas):
 
 
 class SpaceCanvas(Canvas):
-    """Seen from an angle, in axes with projection="3d"; it remembers the points (k, 3) of what it painted, since
-    matplotlib's artists in space do not know where in the figure they are."""
+    """Seen from an angle, in axes with projection="3d".
+
+    Keeps the points (k, 3) of its artists: matplotlib cannot compute the extent of artists in space.
+    """
 
     def __init__(self, ax: Any, view: View):
         super().__init__(ax, view)
@@ -208,7 +212,7 @@ class SpaceCanvas(Canvas):
         self.points.clear()
 
     def reserve(self, points: np.ndarray, margin: float) -> None:
-        """Count points (k, 3), and what is within a margin around them, as painted until the next ``clear``."""
+        """Include points (k, 3) with a margin in the extent until the next ``clear``."""
         right, up = margin * self.view.right, margin * self.view.up
         self.points += [points + way for way in (right, -right, up, -up)]
 
@@ -231,41 +235,35 @@ class SpaceCanvas(Canvas):
         self.points.append(points)
         return self.ax.scatter(*points.T, depthshade=False, **look)
 
-    def solids(
-        self, gid: str, solids: Sequence[Solid], colours: Sequence[str], edges: Sequence[str], order: float
-    ) -> None:
-        faces = [face for solid in solids for face in solid.faces]
-        fills = np.repeat(self._rgba(colours), [len(solid.faces) for solid in solids], axis=0)
-        brightness = np.concatenate([self._brightness(solid) for solid in solids])
-        fills[:, :3] *= brightness[:, None]
+    def _faces(
+        self, solids: Sequence[Solid], fills: np.ndarray, edges: np.ndarray
+    ) -> tuple[Sequence[np.ndarray], np.ndarray, np.ndarray, float]:
+        light = LIGHT @ np.stack([self.view.right, np.cross(self.view.up, self.view.right), self.view.up])
+        brightness = []  # of each face, from 0.56 on the side away from the light to 1
+        for solid in solids:
+            middle = solid.points.mean(axis=0)
+            normals = np.array([np.cross(face[1] - face[0], face[2] - face[1]) for face in solid.faces])
+            outward = np.sign(np.einsum("ij,ij->i", normals, [face.mean(axis=0) - middle for face in solid.faces]))
+            lengths = np.maximum(np.linalg.norm(normals, axis=1) * np.linalg.norm(light), 1e-30)
+            brightness.append(0.78 + 0.22 * outward * (normals @ light) / lengths)
+        fills = np.repeat(fills, [len(solid.faces) for solid in solids], axis=0)
+        fills[:, :3] *= np.concatenate(brightness)[:, None]
         outlines = fills.copy()
         ends = np.concatenate([np.arange(len(solid.faces)) < solid.edged for solid in solids])
-        outlines[ends] = np.repeat(self._rgba(edges), [solid.edged for solid in solids], axis=0)
-        self._polygons(gid, faces, order, facecolors=fills, edgecolors=outlines, linewidths=0.6)
+        outlines[ends] = np.repeat(edges, [solid.edged for solid in solids], axis=0)
+        return [face for solid in solids for face in solid.faces], fills, outlines, 0.6
 
-    def _brightness(self, solid: Solid) -> np.ndarray:
-        """(faces,): from 0.56 on the side away from the light to 1."""
-        middle = solid.points.mean(axis=0)
-        light = LIGHT @ np.stack([self.view.right, np.cross(self.view.up, self.view.right), self.view.up])
-        normals = np.array([np.cross(face[1] - face[0], face[2] - face[1]) for face in solid.faces])
-        outward = np.sign(np.einsum("ij,ij->i", normals, [face.mean(axis=0) - middle for face in solid.faces]))
-        lengths = np.maximum(np.linalg.norm(normals, axis=1) * np.linalg.norm(light), 1e-30)
-        return 0.78 + 0.22 * outward * (normals @ light) / lengths
-
-    def on_paper(self, points: np.ndarray) -> np.ndarray:
+    def project_to_pixels(self, points: np.ndarray) -> np.ndarray:
         from mpl_toolkits.mplot3d.proj3d import proj_transform
 
         x, y, _ = proj_transform(*points.T, self.ax.get_proj())
         return self.ax.transData.transform(np.stack([x, y], axis=-1))
 
     def _anchor(self, point: np.ndarray) -> dict[str, Any]:
-        return {"xy": (0.0, 0.0), "xycoords": functools.partial(self._moved_to, point)}
-
-    def _moved_to(self, point: np.ndarray, renderer: Any) -> Any:
-        """What brings zero to a point, wherever it is seen from when the picture is drawn."""
         from matplotlib.transforms import Affine2D
 
-        return Affine2D().translate(*self.on_paper(point[None])[0])
+        # The view may change until the picture is drawn.
+        return {"xy": (0.0, 0.0), "xycoords": lambda _: Affine2D().translate(*self.project_to_pixels(point[None])[0])}
 
     def show(self, box: np.ndarray, margin: float, ticks: bool) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -292,14 +290,13 @@ def new_axes(figure: Any, view: View, elevation: float, azimuth: float, cell: tu
 
 
 def fill_figure(painted: SpaceCanvas, tallest: float = 1.3) -> None:
-    """Give the figure of axes in space the shape of what is in them, no taller than ``tallest`` widths, and let them
-    fill it, labels included."""
+    """Fit the shape of a figure to its axes in space, no taller than ``tallest`` widths, and fill it with them."""
     ax, figure = painted.ax, painted.ax.figure
     figure.set_layout_engine("none")  # it does not see the labels of axes in space
     for attempt in range(3):
         if attempt and painted.ticks:
             _part_names_and_numbers(ax)
-        seen = _occupied(painted)
+        seen = _extent_in_figure(painted)
         if attempt == 0:
             width, height = figure.get_size_inches()
             figure.set_size_inches(width, width * min(max(seen.height * height / (seen.width * width), 0.4), tallest))
@@ -329,15 +326,19 @@ def _part_names_and_numbers(ax: Any) -> None:
             axis.labelpad += PAD
 
 
-def _occupied(painted: SpaceCanvas) -> Any:
-    """The part of the figure, as a box in its own units, that axes in space take with labels and title: the whole box
-    of the limits where there are ticks or nothing is painted yet, otherwise what is painted."""
+def _extent_in_figure(painted: SpaceCanvas) -> Any:
+    """Box of axes in space with labels and title, in units of the figure.
+
+    Axes are the box of their limits where there are ticks or nothing is painted yet, otherwise all that is painted.
+    """
     from matplotlib.transforms import Bbox
 
     ax, figure = painted.ax, painted.ax.figure
     figure.draw_without_rendering()
     limits = _corners(np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()]).T)
-    outline = painted.on_paper(limits if painted.ticks or not painted.points else np.concatenate(painted.points))
+    outline = painted.project_to_pixels(
+        limits if painted.ticks or not painted.points else np.concatenate(painted.points)
+    )
     boxes = [Bbox([outline.min(axis=0), outline.max(axis=0)])]
     if painted.ticks:
         boxes += [axis.get_tightbbox() for axis in (ax.xaxis, ax.yaxis, ax.zaxis)]
@@ -364,7 +365,7 @@ def _corners(box: np.ndarray) -> np.ndarray:
 
 
 def _widened(points: np.ndarray, margin: float) -> tuple[np.ndarray, np.ndarray]:
-    """Limits with a margin, none much narrower than the widest."""
+    """Limits with a margin, all nearly as wide as the widest."""
     low, high = points.min(axis=0), points.max(axis=0)
     widest = max(float((high - low).max()), SAME_POINT)
     middle, half = (low + high) / 2.0, np.maximum(high - low, LEAST * widest) / 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +20,8 @@ ROUND = 6.0  # seconds in which a mechanism goes along its range
 class Motion:
     """A mechanism's configurations q (m, nq) at the times t (m,), which never go back.
 
-    ``between(times)`` gives (q, v) between them, if whoever made the motion knows better than at constant velocity.
-    ``timed`` says whether the times are the motion's own; those of a path are made up to show it.
+    between   between(times) -> (q, v); None for constant velocity between the configurations
+    timed     whether the times are those of the motion; those of a path are chosen to show it
     """
 
     mech: lw.Mechanism
@@ -29,14 +30,20 @@ class Motion:
     between: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
     timed: bool = True
 
+    def velocity(self, t: float) -> np.ndarray:
+        """(nv,): at a time."""
+        if self.between is not None and len(self.t) > 1:
+            return np.asarray(self.between(np.array([t]))[1][0])
+        before = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, max(len(self.t) - 2, 0)))
+        width = float(np.diff(self.t[before : before + 2]).sum())
+        if width <= 0.0:
+            return np.zeros(self.mech.nv)
+        return lw.difference(self.mech, self.q[before], self.q[before + 1]) / width
+
     @property
     def curve(self) -> np.ndarray:
         """(k, nq): configurations close enough to each other for a smooth path of any point."""
         return self.q if self.between is None else self.at(np.linspace(self.t[0], self.t[-1], CURVE))
-
-    def retimed(self, step: float) -> Motion:
-        """The same configurations, ``step`` seconds apart."""
-        return Motion(self.mech, step * np.arange(len(self.q)), self.q, timed=False)
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """(k, nq): configurations at other times; by default between the given ones at constant velocity on the
@@ -54,22 +61,18 @@ class Motion:
 
 
 def _reclosed(mech: lw.Mechanism, q: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """(k, nq): configurations with their loops closed, if those ``beside`` them have that."""
+    """(k, nq): configurations with their loops closed, if the loops of their neighbours ``beside`` are closed."""
     if mech.constraints.waits_for_time or not len(q):
         return q
     if np.abs(lw.constraints.position_error(mech, beside)).max(initial=0.0) > OPEN:
         return q
-    try:
+    with contextlib.suppress(lw.MechanismError):
         return lw.constraints.project(mech, q, None)[0]
-    except lw.MechanismError:  # too far off, or singular: one by one, and as they were where that fails
-        return np.array([_closed_if_possible(mech, configuration) for configuration in q])
-
-
-def _closed_if_possible(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
-    try:
-        return lw.constraints.assemble(mech, q, tries=1)
-    except lw.MechanismError:
-        return q
+    assembled = np.array(q)  # too far off, or singular: one by one, unchanged where that fails
+    for row in assembled:
+        with contextlib.suppress(lw.MechanismError):
+            row[:] = lw.constraints.assemble(mech, row, tries=1)
+    return assembled
 
 
 def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:
@@ -77,7 +80,7 @@ def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:
     if not isinstance(mech, lw.Mechanism):
         raise TypeError(f"a Mechanism is needed, got {type(mech).__name__}: make one with linkwise.load or Builder")
     if q is None:
-        return closed_near(mech, mech.initial)
+        return assemble_near(mech, mech.initial)
     if isinstance(q, Mapping):  # by joint
         q = lw.configuration(mech, q)
     values = _numbers(mech, q)
@@ -90,18 +93,17 @@ def one_configuration(mech: lw.Mechanism, q: Any) -> np.ndarray:
 
 
 def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
-    """Configurations (m, nq) with times, from arrays or from a trajectory.
+    """Configurations (m, nq) with times, from arrays, a trajectory, a range of motion (its path) or a driven motion.
 
-    A trajectory has ``t``, ``q`` and its mechanism as ``mechanism`` or ``mech``; it stands in the place of ``mech``, or
-    of ``q``.  If it has ``at(times) -> (q, v)`` as well, that is used between its times.  A range of motion stands
-    there too: its path; and a driven motion.
+    A trajectory replaces ``mech`` or ``q``.  It has ``t``, ``q`` and its mechanism as ``mechanism`` or ``mech``; at
+    other times ``at(times) -> (q, v)`` is used if it exists.
     """
     between, timed = None, t is not None
     if not isinstance(mech, lw.Mechanism):
         q, mech = mech, mechanism_of(mech)
     if isinstance(q, lw.linkages.RangeOfMotion):
         q = q.path.q
-        t = paced(mech, q) if t is None else t
+        t = pace(mech, q) if t is None else t
     if isinstance(q, lw.linkages.DrivenMotion):
         q = q.q
     if hasattr(q, "q") and hasattr(q, "t"):
@@ -129,10 +131,12 @@ def several_configurations(mech: Any, q: Any = None, t: Any = None) -> Motion:
 def motions_of(
     mech: Any, q: Any = None, t: Any = None, chosen: Callable[[int], Sequence[int]] = range
 ) -> tuple[list[Motion], int]:
-    """Motions of one mechanism, and how many there are: one as of ``several_configurations``; those of a trajectory
-    with a batch or of configurations (..., m, nq) with times t (m,); several of such in a list in place of ``mech``.
+    """Motions of one mechanism, and how many there are.
 
-    chosen   which of so many motions of a batch, or of a list, are made
+    One motion is as of ``several_configurations``; several are a trajectory with a batch, configurations (..., m, nq)
+    with times t (m,), or a list in place of ``mech``.
+
+    chosen   chosen(count) -> numbers of the motions of a batch or a list that are made
     """
     if isinstance(mech, (list, tuple)):
         motions = [motion for each in mech for motion in motions_of(each)[0]]
@@ -148,7 +152,7 @@ def motions_of(
     return [several_configurations(mech, q, t)], 1
 
 
-def paced(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
+def pace(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """(n,): times at which configurations (n, nq) of a path are passed at an even pace, in ``ROUND`` seconds."""
     lengths = np.linalg.norm(lw.difference(mech, q[:-1], q[1:]), axis=-1)
     return np.concatenate([[0.0], np.cumsum(lengths)]) * (ROUND / max(lengths.sum(), 1e-300))
@@ -172,9 +176,8 @@ def _numbers(mech: lw.Mechanism, q: Any) -> np.ndarray:
     return values
 
 
-def closed_near(mech: lw.Mechanism, q: np.ndarray, hold: Sequence[str] = ()) -> np.ndarray:
-    """q, or with loops that are open there a configuration near it in which they are closed, the joints named in
-    ``hold`` where they are."""
+def assemble_near(mech: lw.Mechanism, q: np.ndarray, hold: Sequence[str] = ()) -> np.ndarray:
+    """q, or where its loops are open a configuration near it with closed loops and the joints of ``hold`` unmoved."""
     if mech.constraints.waits_for_time or np.abs(lw.constraints.position_error(mech, q)).max(initial=0.0) < OPEN:
         return q
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -50,8 +49,8 @@ class Series:
     mech, joint   whose numbers they are
     name       for the legend
     measures   what a joint says of it: ANGLE, LENGTH, QUATERNION, OTHER
-    q, v       which of the joint's own numbers; None where there is none: a quaternion has one more than its rate
-    rate       what the velocity is called where it is no rate of the coordinate, such as an angular velocity
+    q, v       indices in the coordinates and velocities of the joint; None if absent: a quaternion has no fourth rate
+    rate       name of a velocity that is no rate of the coordinate, such as an angular velocity
     """
 
     mech: lw.Mechanism
@@ -75,14 +74,13 @@ class Series:
         return self.mech.coordinates.place(self.joint).velocities(v)[:, self.v]
 
     def forces(self, tau: np.ndarray) -> np.ndarray | None:
-        """(m,): the force on it, from tau (m, nv); None where there is none, as at a joint that mimics another."""
+        """(m,): its force, from tau (m, nv); None for mimic joints and fourth numbers of quaternions."""
         body = self.mech.bodies[self.mech.body_index(self.joint)]
         return None if self.v is None or body.mimic else tau[:, self.mech.v_index(self.joint)][:, self.v]
 
 
 def measure_of(mech: lw.Mechanism, name: str) -> str:
-    """What a coordinate of ``lw.linkages.range_of_motion`` measures: of joints what they say, lengths of places,
-    angles of orientations."""
+    """The measure of a coordinate of ``lw.linkages.range_of_motion``: ANGLE, LENGTH, ..."""
     joint, _, number = name.partition("[")
     if joint in mech.joint_names:
         return mech.bodies[mech.body_index(joint)].kind.measures("q")[int(number[:-1] or 0)].of
@@ -93,8 +91,8 @@ def measure_of(mech: lw.Mechanism, name: str) -> str:
 
 
 def reach_of(mech: lw.Mechanism, index: int, measures: str, here: float, size: float) -> tuple[float, float]:
-    """From where to where a slider moves the number of q at a place, which is ``here`` at first: as limits say, or as
-    far as shows what it does in a mechanism of some size (m)."""
+    """Bounds of a slider for q[index], which is ``here`` at first: its limits, or a usual range in a mechanism of some
+    size (m)."""
     usual = math.pi if measures == ANGLE else max(size, 1e-3)
     low, high = (
         x if abs(x) < LARGEST else math.copysign(math.inf, x)
@@ -113,16 +111,13 @@ def series_of(mech: lw.Mechanism, joint: str) -> list[Series]:
 
     def series(k: int | None, rate: int | None) -> Series:
         number = velocities[rate or 0] if k is None else positions[k]
-        called = "" if rate is None or kind.rates_are_velocities else _rate_name(velocities[rate])
-        return Series(mech, joint, f"{joint} {number.name}".strip(), number.of, k, rate, called)
+        letter = ""
+        if rate is not None and not kind.rates_are_velocities and velocities[rate].of in RATES:
+            letter = f"${RATES[velocities[rate].of]}_{velocities[rate].name[-1]}$"  # its axis is the last letter
+        return Series(mech, joint, f"{joint} {number.name}".strip(), number.of, k, rate, letter)
 
     curves = [series(k, rates.pop(number.name, None)) for k, number in enumerate(positions)]
     return curves + [series(None, rate) for rate in rates.values()]
-
-
-def _rate_name(number: Any) -> str:
-    """A velocity's letter with its axis, the last letter of its name."""
-    return f"${RATES[number.of]}_{number.name[-1]}$" if number.of in RATES else ""
 
 
 def all_series(mech: lw.Mechanism, joints: Sequence[str] | None = None) -> list[Series]:

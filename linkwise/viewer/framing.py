@@ -1,4 +1,4 @@
-"""From where a page looks at mechanisms, and where several of them stand.  No browser here."""
+"""Cameras of pages, and positions of several mechanisms beside each other.  No browser here."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MOMENTS = 24  # of each motion that are looked at
 
 @dataclass(frozen=True)
 class Framing:
-    """offsets (n, 3) of mechanisms beside each other, and a camera at ``position`` that looks at ``look_at``; how far
-    from the origin there is something to see."""
+    """Offsets (n, 3) of mechanisms, a camera at ``position`` that looks at ``look_at``, and the largest distance of
+    points from the origin."""
 
     offsets: np.ndarray
     position: np.ndarray
@@ -35,7 +35,7 @@ class Framing:
 
 
 def frame(count: int, points: np.ndarray, aside: np.ndarray, up: np.ndarray, lift: float = LIFT) -> Framing:
-    """So many mechanisms, of which each has points (n, 3), in as many rows as make them largest in the picture."""
+    """``count`` mechanisms with points (n, 3) each, in the number of rows that makes them largest in the picture."""
     candidates = []
     for columns in range(1, count + 1):
         rows = -(-count // columns)
@@ -49,8 +49,10 @@ def frame(count: int, points: np.ndarray, aside: np.ndarray, up: np.ndarray, lif
 
 
 def beside(count: int, columns: int, extent: np.ndarray, aside: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """(count, 3): where mechanisms of some extent (3,) stand in rows across the view, one behind the other, about the
-    origin; rows are so far apart that tall mechanisms do not hide those behind them."""
+    """(count, 3): positions of mechanisms of some extent (3,) in rows across the view, about the origin.
+
+    Rows are far enough apart that tall mechanisms do not hide those behind them.
+    """
     across = np.cross(up, aside) / np.linalg.norm(np.cross(up, aside))
     away = -aside / np.linalg.norm(aside)
     wide, deep, high = (float(np.abs(way) @ extent) for way in (across, away, up))
@@ -61,10 +63,10 @@ def beside(count: int, columns: int, extent: np.ndarray, aside: np.ndarray, up: 
 
 
 def camera(points: np.ndarray, aside: np.ndarray, up: np.ndarray, lift: float = LIFT) -> tuple[np.ndarray, np.ndarray]:
-    """Position of the nearest camera that sees all points (n, 3) from a side, and what it looks at.
+    """Position of the nearest camera that sees all points (n, 3) from a side, and the point it looks at.
 
     A point at (x, y, z) to the right, above and towards the camera is seen by one at distance d that looks at (c, e)
-    if |x - c| < t (d - z), and so with y: the largest x + t z and the smallest x - t z say where c and d are.
+    if |x - c| < t (d - z), and so with y: c and d follow from the largest x + t z and the smallest x - t z.
     """
     back = (aside + lift * up) / np.linalg.norm(aside + lift * up)
     right = np.cross(up, back) / np.linalg.norm(np.cross(up, back))
@@ -82,8 +84,10 @@ def camera(points: np.ndarray, aside: np.ndarray, up: np.ndarray, lift: float = 
 
 
 def viewpoint(mech: lw.Mechanism, q: np.ndarray, points: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, float]:
-    """(3,) and a tangent: towards a viewer on the level, and how far down one looks to see a mechanism best: square to
-    the plane that it moves in, if there is one that stands upright; from above if that is level; else from ahead."""
+    """(3,) and a tangent: the level direction towards the viewer, and the slope of the view downwards.
+
+    The view is square to an upright plane of motion, from above for a level one, and from ahead otherwise.
+    """
     seen = view_of(mech, q, "auto", points)
     if seen.flat and abs(seen.toward @ up) < 0.5:
         return seen.toward, LIFT
@@ -93,8 +97,8 @@ def viewpoint(mech: lw.Mechanism, q: np.ndarray, points: np.ndarray, up: np.ndar
 
 
 def points_of(scene: Scene, mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
-    """(n, 3): what is to be in the picture of configurations (..., nq): the skeleton, and corners of boxes around what
-    is seen and moves."""
+    """(n, 3): points in the picture of configurations (..., nq): the skeleton, and corners of boxes around moving
+    parts."""
     first, *others = np.reshape(q, (-1, mech.nq))
     if not mech.n_links:
         return np.zeros((1, 3))
@@ -109,6 +113,6 @@ def points_of(scene: Scene, mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 def floor_height(points: np.ndarray, up: np.ndarray) -> float:
-    """Along ``up``, where a floor is that points (n, 3) stand on."""
+    """Height along ``up`` of a floor below points (n, 3)."""
     lowest = float((points @ up).min())
     return 0.0 if 0.0 <= lowest < ENDLESS else lowest

@@ -11,7 +11,7 @@ import linkwise as lw
 
 from . import style
 from .configurations import one_configuration
-from .drawing import Details, finish, make_canvas, paint, with_points
+from .drawing import Drawing, Look, enclose, make_canvas
 from .labels import label_points, write_key
 from .shapes import ball
 from .skeleton import Skeleton, bounds, fineness, symbol_size
@@ -53,20 +53,19 @@ def plot_instant_centers(
     pairs = [(i, j) for j in range(len(centers.links)) for i in range(j)]
     known = {pair: centers.centers[pair] for pair in pairs if not np.isnan(centers.centers[pair]).any()}
     near = {pair: center for pair, center in known.items() if np.abs(center - middle).max() < reach * extent}
-    box = with_points(box, list(near.values()))
-    painted = make_canvas(ax, mech, q, "auto", np.concatenate([sketch.points, box]), 20.0, -60.0)
+    box = enclose(box, list(near.values()))
+    painted = make_canvas(ax, mech, q, np.concatenate([sketch.points, box]), Look())
     size = symbol_size(sketch, bounds([sketch]), 1.0)
     painted.fineness = fineness(size, box)
-    paint(painted, mech, sketch, size, Details(axes=False, masses=False))
+    drawing = Drawing(mech, painted, box, size, alone=ax is None)
+    drawing.paint(sketch, axes=False, masses=False)
     rays = [
         np.array([center, end]) for (i, j), center in near.items() if i == 0 for end in _joints_of(mech, sketch, j - 1)
     ]
-    if rays:
-        painted.lines("rays", rays, GREY, 0.7, 1.7, "dashed")
-    if near:
-        dots = [ball(center, DOT * size) for center in near.values()]
-        painted.solids("poles", dots, [VERMILLION] * len(dots), [BLACK] * len(dots), 4.0)
-    finish(painted, box, size, True, title, alone=ax is None)
+    painted.lines("rays", rays, GREY, 0.7, 1.7, "dashed")
+    dots = [ball(center, DOT * size) for center in near.values()]
+    painted.solids("poles", dots, [VERMILLION] * len(dots), [BLACK] * len(dots), 4.0)
+    drawing.finish(True, title)
     names = {(i, j): f"{i + 1}{j + 1}" if len(centers.links) < 10 else f"{i + 1}-{j + 1}" for i, j in known}
     key = [f"{k + 1}  {link}" for k, link in enumerate(centers.links)]
     left_out = [
@@ -80,7 +79,7 @@ def plot_instant_centers(
 
 
 def _joints_of(mech: lw.Mechanism, sketch: Any, link: int) -> list[np.ndarray]:
-    """(3,) each: the joints and loops of a link."""
+    """(3,) each: positions of the joints and loops of a link."""
     positions = [sketch.joints[link].origin]
     positions += [sketch.joints[k].origin for k, body in enumerate(mech.bodies) if body.parent == link]
     sides = [loop for loop in mech.loops if isinstance(loop, lw.constraints.Loop)]

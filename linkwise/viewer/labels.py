@@ -1,7 +1,7 @@
-"""Names beside joints that can be read: none on another, on a number of an axis or beyond the edge.
+"""Legible names beside joints: none on another, on a number of an axis or beyond the edge.
 
-Every label tries places around its joint, near ones first, and takes the one that covers least; a thin line leads to
-one that had to go further away.  Where there are too many names the joints have numbers, and a key has the names.
+Every label is tried around its joint, near it first, and goes where it covers least.  A thin line leads to a distant
+label.  Too many names become numbers with a key.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ SAMPLED = 3.0  # points between the points of a line that count
 
 
 def label_joints(painted: Canvas, sketch: Sketch, size: float, alone: bool) -> None:
-    """Name all joints, rods without mass, and named points of planar links, of a finished picture; a figure of our
-    ``own`` becomes wider where a key is needed."""
+    """Name joints, rods without mass and named points of planar links in a finished picture.  A key makes a figure of
+    our own wider (``alone``)."""
     named = sketch.labels
     if len(together(named, size)) > MOST_NAMES:
         write_key(painted.ax, [f"{k + 1}  {name}" for k, (name, _, _) in enumerate(named)], alone)
@@ -42,28 +42,33 @@ def label_joints(painted: Canvas, sketch: Sketch, size: float, alone: bool) -> N
 def label_points(
     painted: Canvas, sketch: Sketch, size: float, positions: Sequence[np.ndarray], names: Sequence[str]
 ) -> None:
-    """Words beside places (3,) of a finished picture; what is at one place has one label."""
+    """Names beside points (3,) of a finished picture; points nearer than ``size`` share a label."""
     labels = together([(name, None, position) for name, position in zip(names, positions, strict=True)], size)
-    for (words, _, place), offset in zip(labels, _offsets(painted, sketch, labels, size), strict=True):
-        painted.note("labels", place, words, offset, TEXT, float(np.hypot(*offset)) > LED)
+    for (words, _, position), offset in zip(labels, _offsets(painted, sketch, labels, size), strict=True):
+        painted.note("labels", position, words, offset, TEXT, float(np.hypot(*offset)) > LED)
 
 
 # -- where they go ------------------------------------------------------------------------------------
 
 
 def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[tuple[str, Any, np.ndarray]], size: float) -> np.ndarray:
-    """(n, 2): from joints to the middles of their labels, in points; each avoids those before it."""
+    """(n, 2): from joints to the middles of their labels, in points; each avoids the earlier ones."""
     figure = painted.ax.figure
     figure.draw_without_rendering()  # arranges it
     point = figure.dpi / 72.0
     step = SAMPLED * point
-    lines = [_line(painted.on_paper(bar), step) for link in sketch.links for bar in (*link.bars, *link.thin)]
-    lines += [_line(painted.on_paper(mark.points), step) for mark in sketch.elements if mark.axis is None]
-    rails = [rail for mark in sketch.marks for rail in symbol(mark, size).rails]
-    lines += [_line(painted.on_paper(rail), step) for rail in rails]
+    lines = [_line(painted.project_to_pixels(bar), step) for link in sketch.links for bar in (*link.bars, *link.thin)]
+    lines += [_line(painted.project_to_pixels(mark.points), step) for mark in sketch.elements if mark.axis is None]
+    drawn = [symbol(mark, size) for mark in sketch.marks]
+    lines += [_line(painted.project_to_pixels(rail), step) for each in drawn for rail in each.rails]
     lines += [_line(ends, step) for ends in (_axis_lines(painted.ax) if painted.ticks else ())]
-    joints = painted.on_paper(np.array([position for _, _, position in labels]).reshape(-1, 3))
-    symbols = [_box(painted.on_paper(points)) for points in (*_symbols(sketch, size), *_feet(painted, sketch, size))]
+    joints = painted.project_to_pixels(np.array([position for _, _, position in labels]).reshape(-1, 3))
+    points = [np.concatenate([solid.points for solid in each.solids]) for each in drawn if each.solids]
+    right, up = size * painted.view.right, size * painted.view.up
+    feet = np.array([-2.0 * right, 2.0 * right - 3.0 * up])  # corners of the ground below a joint
+    points += [mark.start[:3, 3] + feet for mark in sketch.marks if mark.grounded and not is_free(mark)]
+    corners = map(painted.project_to_pixels, points)
+    symbols = [np.array([xy.min(axis=0), xy.max(axis=0)]) for xy in corners]
     taken = _boxes_of_axes(painted.ax) if painted.ticks else []
     paper = np.array([[0.0, 0.0], [figure.bbox.width, figure.bbox.height]])
     offsets = []
@@ -71,32 +76,17 @@ def _offsets(painted: Canvas, sketch: Sketch, labels: Sequence[tuple[str, Any, n
         extent = _extent(figure, words, TEXT) + 2.0 * PAD * point
         middles, gaps = _candidates(joint, extent, point)
         boxes = np.stack([middles - extent / 2.0, middles + extent / 2.0], axis=1)
-        cost = gaps / point + OUTSIDE * _outside(boxes, paper) + ON_JOINT * _overlaps(boxes, symbols)
-        cost += ON_LINE * _inside(boxes, np.concatenate([np.zeros((0, 2)), *lines]))
+        outside = ((boxes[:, 0] < paper[0]) | (boxes[:, 1] > paper[1])).any(axis=-1).astype(float)
+        cost = gaps / point + OUTSIDE * outside + ON_JOINT * _overlaps(boxes, symbols)
+        dots = np.concatenate([np.zeros((0, 2)), *lines])
+        within = (dots[None] > boxes[:, None, 0]) & (dots[None] < boxes[:, None, 1])
+        cost += ON_LINE * within.all(axis=-1).sum(axis=-1)
         cost += ON_WORDS * (_overlaps(boxes, taken) + _crossing(joint, middles, taken))
         best = int(np.argmin(cost))
         taken.append(boxes[best])
         lines.append(_line(np.array([joint, middles[best]]), step))
         offsets.append((middles[best] - joint) / point)
     return np.array(offsets).reshape(-1, 2)
-
-
-def _feet(painted: Canvas, sketch: Sketch, size: float) -> list[np.ndarray]:
-    """(2, 3) of every joint on the ground: two corners of what it stands on."""
-    right, up = size * painted.view.right, size * painted.view.up
-    corners = np.array([-2.0 * right, 2.0 * right - 3.0 * up])
-    return [mark.start[:3, 3] + corners for mark in sketch.marks if mark.grounded and not is_free(mark)]
-
-
-def _symbols(sketch: Sketch, size: float) -> list[np.ndarray]:
-    """(n, 3) of every joint: the points of its symbol."""
-    solids = [symbol(mark, size).solids for mark in sketch.marks]
-    return [np.concatenate([solid.points for solid in some]) for some in solids if some]
-
-
-def _box(points: np.ndarray) -> np.ndarray:
-    """(2, 2): lowest and highest coordinates of points (n, 2)."""
-    return np.array([points.min(axis=0), points.max(axis=0)])
 
 
 def _candidates(joint: np.ndarray, extent: np.ndarray, point: float) -> tuple[np.ndarray, np.ndarray]:
@@ -108,16 +98,6 @@ def _candidates(joint: np.ndarray, extent: np.ndarray, point: float) -> tuple[np
     return joint + np.tile(beside, (len(GAPS), 1)) + gaps[:, None] * np.tile(directions, (len(GAPS), 1)), gaps
 
 
-def _outside(boxes: np.ndarray, paper: np.ndarray) -> np.ndarray:
-    return ((boxes[:, 0] < paper[0]) | (boxes[:, 1] > paper[1])).any(axis=-1).astype(float)
-
-
-def _inside(boxes: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """How many points are in each box."""
-    within = (points[None] > boxes[:, None, 0]) & (points[None] < boxes[:, None, 1])
-    return within.all(axis=-1).sum(axis=-1)
-
-
 def _overlaps(boxes: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
     """How many of the others each box touches."""
     taken = np.reshape(others, (-1, 2, 2))
@@ -126,7 +106,7 @@ def _overlaps(boxes: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _crossing(joint: np.ndarray, middles: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
-    """How many of the others the lines from the joint to the middles pass through."""
+    """Number of other boxes that the line from the joint to each middle crosses."""
     way = np.linspace(0.0, 1.0, 12)[1:, None, None] * (middles - joint)[None] + joint
     taken = np.reshape(others, (-1, 1, 2, 2))
     within = (way[:, None] > taken[None, :, :, 0]) & (way[:, None] < taken[None, :, :, 1])
@@ -134,7 +114,7 @@ def _crossing(joint: np.ndarray, middles: np.ndarray, others: Sequence[np.ndarra
 
 
 def _line(ends: np.ndarray, step: float) -> np.ndarray:
-    """(n, 2): points about ``step`` apart between two ends (2, 2)."""
+    """(n, 2): points between two ends (2, 2), about ``step`` apart."""
     return np.linspace(ends[0], ends[1], max(2, round(float(np.linalg.norm(ends[1] - ends[0])) / step)))
 
 
@@ -168,7 +148,7 @@ def _extent(figure: Any, words: str, size: float) -> np.ndarray:
 
 
 def explain_masses(painted: Canvas) -> None:
-    """Say below a picture of our own what the dots at mass centres are."""
+    """A legend below a picture of our own for the dots at mass centres."""
     dots = [artist for artist in painted.artists if artist.get_gid() == "masses"]
     if dots:
         figure = painted.ax.figure
@@ -201,7 +181,7 @@ def extend(figure: Any, right: float = 0.0, below: float = 0.0) -> None:
     width, height = figure.get_size_inches()
     across, up = width / (width + right), height / (height + below)
 
-    def kept(x: float, y: float, w: float, h: float) -> tuple[float, float, float, float]:
+    def rescaled(x: float, y: float, w: float, h: float) -> tuple[float, float, float, float]:
         """A rectangle of the former figure, in fractions of the new one."""
         return across * x, 1.0 - up * (1.0 - y), across * w, up * h
 
@@ -209,7 +189,7 @@ def extend(figure: Any, right: float = 0.0, below: float = 0.0) -> None:
     figure.set_size_inches(width + right, height + below)
     engine = figure.get_layout_engine()
     if engine is not None and hasattr(engine, "set") and "rect" in engine.get():
-        engine.set(rect=kept(*engine.get()["rect"]))
+        engine.set(rect=rescaled(*engine.get()["rect"]))
         return
     for ax, extent in extents:
-        ax.set_position(kept(extent.x0, extent.y0, extent.width, extent.height))
+        ax.set_position(rescaled(extent.x0, extent.y0, extent.width, extent.height))

@@ -11,22 +11,21 @@ import numpy as np
 
 from . import style
 from .coordinates import UNITS
-from .style import BLACK, BLUE, COLOURS, GREY, STYLES, VERMILLION
+from .style import BLACK, BLUE, COLOURS, GREY, VERMILLION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FREQUENCIES = 2000  # points of a frequency response, evenly on a logarithmic axis
-MOST_CURVES = len(COLOURS)
-SLIGHT = 1e-9  # damping ratio that tells on which side of a pole or zero on the imaginary axis a response passes
+SLIGHT = 1e-9  # damping ratio that decides on which side of a pole or zero on the imaginary axis a response passes
 RATE = ".rate"  # at the end of the name of an output that is a velocity
 Choice = int | str | Sequence[int | str] | None
 
 
 @style.styled
 def plot_eigenvalues(model: Any, path: str | Path | None = None, ax: Any = None, title: str | None = None) -> Figure:
-    """Eigenvalues in the complex plane, those that grow in another colour.
+    """Eigenvalues in the complex plane, growing ones in another colour.
 
     model   a StateSpace, an array of eigenvalues (n,), several (m, n) of a parameter's change, which are coloured from
             first to last, or a dictionary of those by name
@@ -44,7 +43,12 @@ def plot_eigenvalues(model: Any, path: str | Path | None = None, ax: Any = None,
     ax.axhline(0.0, color=GREY, linewidth=0.5)
     for k, (name, values) in enumerate(named.items()):
         _plot_values(ax, values, name, k, alone=len(named) == 1)
-    _frame_values(ax, np.concatenate([values.ravel() for values in named.values()]))
+    every = np.concatenate([values.ravel() for values in named.values()])
+    size = max(np.abs(every).max(), 1e-12)
+    for set_limits, part in ((ax.set_xlim, every.real), (ax.set_ylim, every.imag)):
+        low, high = min(part.min(), 0.0), max(part.max(), 0.0)  # around the origin too
+        margin = max(0.12 * (high - low), 0.15 * size - 0.5 * (high - low))  # wider than round-off
+        set_limits(low - margin, high + margin)
     ax.set(xlabel="real part (1/s)", ylabel="imaginary part (rad/s)")
     if title:
         ax.set_title(title)
@@ -90,15 +94,6 @@ def _plot_values(ax: Any, values: np.ndarray, name: str, k: int, alone: bool) ->
         )
 
 
-def _frame_values(ax: Any, values: np.ndarray) -> None:
-    """Limits around all values and the origin, neither axis so short that it shows round-off."""
-    size = max(np.abs(values).max(), 1e-12)
-    for set_limits, part in ((ax.set_xlim, values.real), (ax.set_ylim, values.imag)):
-        low, high = min(part.min(), 0.0), max(part.max(), 0.0)
-        margin = max(0.12 * (high - low), 0.15 * size - 0.5 * (high - low))
-        set_limits(low - margin, high + margin)
-
-
 # -- responses ----------------------------------------------------------------------------------------
 
 
@@ -115,24 +110,39 @@ def plot_bode(
     input, output   names or numbers, one or several; by default all inputs, and all outputs
     frequencies     (k,) in rad/s; by default a decade beyond the slowest and the fastest eigenvalue
     """
+    from matplotlib.ticker import MultipleLocator
+
     system, inputs, outputs = _chosen(model, input, output)
-    omega = _frequencies(system) if frequencies is None else np.asarray(frequencies, dtype=float)
+    if frequencies is None:
+        sizes = np.abs(np.linalg.eigvals(system.A))
+        sizes = sizes[sizes > 1e-6 * max(sizes.max(initial=0.0), 1e-300)]
+        slowest, fastest = (sizes.min(), sizes.max()) if len(sizes) else (1.0, 1.0)
+        frequencies = np.geomspace(0.1 * slowest, 10.0 * fastest, FREQUENCIES)
+    omega = np.asarray(frequencies, dtype=float)
     if omega.ndim != 1 or not len(omega) or not np.all(omega > 0.0):
         raise ValueError("frequencies are a list of positive numbers, in rad/s")
-    response = _frequency_response(system, omega)
+    # C (s - A)^-1 B + D at s slightly right of the imaginary axis, as with slight damping: on the axis the phase of an
+    # undamped model is arbitrary, and poles are infinite.  Solved directly: scipy.signal goes through the coefficients
+    # of polynomials and loses digits.
+    shifted = (1j + SLIGHT) * omega[:, None, None] * np.eye(len(system.A)) - system.A
+    response = system.C @ np.linalg.solve(shifted, system.B.astype(complex)) + system.D
     figure, grid = style.subplots(len(inputs), 2, style.WIDTH, 0.4 + 2.1 * len(inputs), sharex=True, squeeze=False)
     for row, (i, input_name) in zip(grid, inputs.items(), strict=True):
         for k, (o, name) in enumerate(outputs.items()):
-            look = {"color": COLOURS[k % MOST_CURVES], "linestyle": STYLES[k % MOST_CURVES], "label": name}
+            look = {**style.curve(k), "label": name}
             gain = np.abs(response[:, o, i])
             if not gain.any():
                 continue  # this input does not reach this output: minus infinity everywhere
             row[0].semilogx(omega, 20.0 * np.log10(np.maximum(gain, 1e-300)), **look)
-            row[1].semilogx(omega, np.degrees(_phase(response[:, o, i])), **look)
+            angle = np.unwrap(np.angle(response[:, o, i]))
+            angle -= 2.0 * np.pi * (angle[0] > np.pi - 1e-6)  # a response that begins as a negative number lags
+            row[1].semilogx(omega, np.degrees(angle), **look)
         row[0].set(ylabel=_gain_label(model, input_name, tuple(outputs.values())), xlim=(omega[0], omega[-1]))
         row[0].set_title(f"input: {input_name}", loc="left")
         row[1].set_ylabel("phase (deg)")
-        _mark_angles(row[1])
+        low, high = row[1].get_ylim()  # a handful of ticks at parts or multiples of right angles
+        step = next((step for step in (15.0, 30.0, 45.0, 90.0, 180.0) if high - low <= 6.0 * step), 360.0)
+        row[1].yaxis.set_major_locator(MultipleLocator(step))
         _outputs_legend(row[1], row[:1])
     for ax in grid[-1]:
         ax.set_xlabel("frequency (rad/s)")
@@ -152,22 +162,24 @@ def plot_step(
     model, input, output   as of ``plot_bode``
     duration               seconds; by default a few times the slowest time of the model
     """
+    from scipy.signal import lsim
+
     system, inputs, outputs = _chosen(model, input, output)
-    duration = _duration(system) if duration is None else float(duration)
+    duration = _usual_duration(system) if duration is None else float(duration)
     if not (np.isfinite(duration) and duration > 0.0):
         raise ValueError(f"the duration must be positive, got {duration!r}")
     t = np.linspace(0.0, duration, 601)
-    columns = [{o: name for o, name in outputs.items() if name.endswith(RATE) == is_rate} for is_rate in (False, True)]
-    columns = [column for column in columns if column]
+    by_kind = [{o: name for o, name in outputs.items() if name.endswith(RATE) == is_rate} for is_rate in (False, True)]
+    columns = [column for column in by_kind if column]
     figure, grid = style.subplots(
         len(inputs), len(columns), style.WIDTH, 0.4 + 2.1 * len(inputs), sharex=True, squeeze=False
     )
     for row, (i, input_name) in zip(grid, inputs.items(), strict=True):
-        response = _step_response(system, i, t)
+        single = (system.A, system.B[:, i : i + 1], system.C, system.D[:, i : i + 1])
+        response = np.reshape(lsim(single, np.ones(len(t)), t)[1], (len(t), -1))
         for ax, column in zip(row, columns, strict=True):
             for k, (o, name) in enumerate(column.items()):
-                look = {"color": COLOURS[k % MOST_CURVES], "linestyle": STYLES[k % MOST_CURVES], "label": name}
-                ax.plot(t, response[:, o], **look)
+                ax.plot(t, response[:, o], label=name, **style.curve(k))
             ax.set(xlim=(0.0, duration), ylabel=_response_label(model, tuple(column.values())))
         _outputs_legend(row[-1], row)
         size = f", 1 {_force_unit(model, input_name)}" if _force_unit(model, input_name) else ""
@@ -206,39 +218,15 @@ def _selection(noun: str, choice: Choice, names: Sequence[str]) -> dict[int, str
     return selected
 
 
-def _frequencies(system: Any) -> np.ndarray:
-    """From a decade below the slowest eigenvalue to a decade above the fastest."""
-    sizes = np.abs(np.linalg.eigvals(system.A))
-    sizes = sizes[sizes > 1e-6 * max(sizes.max(initial=0.0), 1e-300)]
-    low, high = (sizes.min(), sizes.max()) if len(sizes) else (1.0, 1.0)
-    return np.geomspace(0.1 * low, 10.0 * high, FREQUENCIES)
-
-
-def _frequency_response(system: Any, omega: np.ndarray) -> np.ndarray:
-    """(k, outputs, inputs) complex: C (s - A)^-1 B + D, s = j omega but for a billionth on its right, as if everything
-    were slightly damped: on the axis itself the phase of an undamped model could go either way, and poles are infinite.
-
-    Solved as it stands; going through the coefficients of polynomials, as scipy.signal does, loses digits.
-    """
-    shifted = (1j + SLIGHT) * omega[:, None, None] * np.eye(len(system.A)) - system.A
-    return system.C @ np.linalg.solve(shifted, system.B.astype(complex)) + system.D
-
-
-def _phase(response: np.ndarray) -> np.ndarray:
-    """(k,): without jumps, beginning nearest to zero; a response that begins as a negative number lags."""
-    angle = np.unwrap(np.angle(response))
-    return angle - 2.0 * np.pi * (angle[0] > np.pi - 1e-6)
-
-
 def _response_label(model: Any, names: Sequence[str]) -> str:
-    """What the outputs are, with their units where these are known."""
+    """Label of the outputs, with their units where known."""
     noun = "rate" if names[0].endswith(RATE) else "response"
     units = [_unit(model.mechanism, name) for name in names] if hasattr(model, "mechanism") else [""]
     return f"{noun} ({', '.join(dict.fromkeys(units))})" if all(units) else noun
 
 
 def _gain_label(model: Any, input_name: str, names: Sequence[str]) -> str:
-    """Gain in decibels, and what zero of them is where that is known and the same of all outputs."""
+    """Label of gains in decibels, with their reference if all outputs share it."""
     force = _force_unit(model, input_name)
     units = {_unit(model.mechanism, name) for name in names} if force else set()
     if len(units) != 1 or "" in units:
@@ -247,7 +235,7 @@ def _gain_label(model: Any, input_name: str, names: Sequence[str]) -> str:
 
 
 def _unit(mech: Any, name: str) -> str:
-    """Of an output: that of the joint's coordinate, "" for combinations of several."""
+    """The unit of an output, that of the joint's coordinate; "" for combinations of several."""
     measured = _measured(mech, name.removesuffix(RATE))
     if measured is None:
         return ""
@@ -256,13 +244,13 @@ def _unit(mech: Any, name: str) -> str:
 
 
 def _force_unit(model: Any, name: str) -> str:
-    """Of an input, "" where it is not known."""
+    """The unit of an input, "" if unknown."""
     measured = _measured(model.mechanism, name) if hasattr(model, "mechanism") else None
     return {"angle": "N m", "length": "N"}.get(measured or "", "")
 
 
 def _measured(mech: Any, name: str) -> str | None:
-    """What the coordinate of a joint measures, along its direction of motion; None for combinations of several."""
+    """The measure of a joint's coordinate along its direction of motion; None for combinations of several."""
     match = re.fullmatch(r"(.+?)(?:\[(\d+)\])?", name)
     assert match is not None
     if match[1] not in mech.joint_names:
@@ -271,15 +259,7 @@ def _measured(mech: Any, name: str) -> str | None:
     return "angle" if measured == "quaternion" else measured
 
 
-def _step_response(system: Any, i: int, t: np.ndarray) -> np.ndarray:
-    """(m, outputs)"""
-    from scipy.signal import lsim
-
-    column = (system.A, system.B[:, i : i + 1], system.C, system.D[:, i : i + 1])
-    return np.reshape(lsim(column, np.ones(len(t)), t)[1], (len(t), -1))
-
-
-def _duration(system: Any) -> float:
+def _usual_duration(system: Any) -> float:
     """Five periods or times of decay of the slowest motion; three times of growth where something grows."""
     values = np.linalg.eigvals(system.A)
     scale = max(np.abs(values).max(initial=0.0), 1e-300)
@@ -288,15 +268,6 @@ def _duration(system: Any) -> float:
         return 3.0 / growth
     slowest = np.abs(values)[np.abs(values) > 1e-6 * scale]
     return 5.0 / slowest.min() * (2.0 if np.abs(values.imag).max() > 1e-6 * scale else 1.0) if len(slowest) else 1.0
-
-
-def _mark_angles(ax: Any) -> None:
-    """Ticks at parts or multiples of right angles, a handful of them."""
-    from matplotlib.ticker import MultipleLocator
-
-    low, high = ax.get_ylim()
-    step = next((step for step in (15.0, 30.0, 45.0, 90.0, 180.0) if high - low <= 6.0 * step), 360.0)
-    ax.yaxis.set_major_locator(MultipleLocator(step))
 
 
 def _outputs_legend(ax: Any, row: Any) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import linkwise as lw
 
 from . import style
-from .canvas import Canvas, canvas, new_axes
-from .drawing import Details, finish, paint
-from .skeleton import Skeleton, Sketch, bounds, symbol_size
+from .canvas import canvas, new_axes
+from .drawing import Drawing
+from .skeleton import Skeleton, bounds, symbol_size
 from .views import view_of
 
 if TYPE_CHECKING:
@@ -33,14 +33,13 @@ def plot_modes(
     elevation: float = 20.0,
     azimuth: float = -60.0,
 ) -> Figure:
-    """The slowest modes of a linear model, drawn on the mechanism: where it is linearized, and faintly where the mode
-    takes it to either side.
+    """The slowest modes of a linear model: the mechanism at rest, and faintly its excursions to either side.
 
     model   a StateSpace, from lw.linearize
-    count   at most so many modes, slowest first
+    count   number of modes at most, slowest first
 
-    Amplitudes are chosen to be seen, and loops are closed where they take the mechanism to.  Of a mode whose joints are
-    not in step the moment of largest motion is shown.
+    Amplitudes are large enough to be seen, and loops are closed.  If joints are not in step, the moment of the largest
+    motion is shown.
     """
     if not (hasattr(model, "modes") and isinstance(getattr(model, "mechanism", None), lw.Mechanism)):
         raise TypeError(f"a StateSpace is needed, got {type(model).__name__}: make one with lw.linearize")
@@ -51,7 +50,12 @@ def plot_modes(
     if count == 0:
         raise ValueError("the model has no modes: it has no states")
     mech, skeleton = model.mechanism, Skeleton(model.mechanism)
-    moved = [_excursions(skeleton, model.q, modes.shapes[:, k]) for k in range(count)]
+    moved = []
+    for shape in modes.shapes[:, :count].T:
+        way = _largest_moment(shape)
+        amplitude = _amplitude(skeleton, model.q, way)
+        shown = [lw.integrate(mech, model.q, share * amplitude * way, 1.0) for share in GHOSTS]
+        moved.append([skeleton.at(_closed(mech, q)) for q in shown])
     here = skeleton.at(model.q)
     every = [here, *(sketch for sketches in moved for sketch in sketches)]
     box, size = bounds(every), symbol_size(here, bounds([here]))
@@ -60,14 +64,16 @@ def plot_modes(
     figure = style.figure(CELL * columns, (CELL + 0.25) * rows)
     for k in range(count):
         painted = canvas(new_axes(figure, seen, elevation, azimuth, (rows, columns, k + 1)), seen)
-        _paint_mode(painted, mech, here, moved[k], size)
-        finish(painted, box, size, ticks=False, title=mode_title(modes, k), alone=False)
+        drawing = Drawing(mech, painted, box, size)
+        for painted.layer, sketch in enumerate([*moved[k], here]):
+            painted.strength = 1.0 if sketch is here else 0.3
+            drawing.paint(sketch, axes=False, masses=False)
+        drawing.finish(False, mode_title(modes, k))
     return style.save(figure, path)
 
 
 def excursion(model: Any, number: int, phases: np.ndarray) -> np.ndarray:
-    """(k, nq): configurations of a mode at phases (k,) of its cycle, far enough from where the model is linearized that
-    the motion is seen; loops are closed where they can be."""
+    """(k, nq): configurations of a mode at phases (k,) of its cycle, with a visible amplitude and closed loops."""
     shape = model.modes().shapes[:, number]
     phase = 0.5 * np.angle(np.sum(shape**2))
     skeleton = Skeleton(model.mechanism)
@@ -79,7 +85,7 @@ def excursion(model: Any, number: int, phases: np.ndarray) -> np.ndarray:
 
 
 def _amplitude(skeleton: Skeleton, q: np.ndarray, way: np.ndarray) -> float:
-    """How far along a displacement is far enough to be seen."""
+    """The factor of a displacement that makes it visible."""
     here, small = skeleton.at(q), 1e-4
     extent = np.ptp(here.points, axis=0).max() or 1.0
     there = skeleton.at(lw.integrate(skeleton.mech, q, small * way, 1.0))
@@ -87,16 +93,8 @@ def _amplitude(skeleton: Skeleton, q: np.ndarray, way: np.ndarray) -> float:
     return min(REACH * extent / fastest if fastest > 0.0 else 1.0, 1.0)
 
 
-def _excursions(skeleton: Skeleton, q: np.ndarray, shape: np.ndarray) -> list[Sketch]:
-    """The mechanism moved along a mode, far enough to be seen."""
-    mech, way = skeleton.mech, _largest_moment(shape)
-    amplitude = _amplitude(skeleton, q, way)
-    return [skeleton.at(_closed(mech, lw.integrate(mech, q, share * amplitude * way, 1.0))) for share in GHOSTS]
-
-
 def _closed(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
-    """The configuration with its loops closed, which a motion along straight lines opens; as it is where they cannot
-    be: the picture shows the gap then."""
+    """The configuration with its loops closed; unchanged where they cannot be, so that the picture shows the gap."""
     try:
         return lw.constraints.project(mech, q, np.zeros(mech.nv), largest=np.inf)[0]
     except lw.constraints.AssemblyError:
@@ -107,15 +105,6 @@ def _largest_moment(shape: np.ndarray) -> np.ndarray:
     """(nv,): the real part of the shape at the phase at which it is largest."""
     phase = 0.5 * np.angle(np.sum(shape**2))
     return np.real(shape * np.exp(-1j * phase))
-
-
-def _paint_mode(to: Canvas, mech: lw.Mechanism, here: Sketch, moved: list[Sketch], size: float) -> None:
-    plain = Details(axes=False, masses=False)
-    for to.layer, sketch in enumerate(moved):
-        to.strength = 0.3
-        paint(to, mech, sketch, size, plain)
-    to.layer, to.strength = len(moved), 1.0
-    paint(to, mech, here, size, plain)
 
 
 def mode_title(modes: Any, k: int) -> str:

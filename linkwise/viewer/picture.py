@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 
 
 class Picture(Figure):
-    """A ``matplotlib.figure.Figure`` in every respect.
+    """A ``matplotlib.figure.Figure`` that notebooks show.
 
-    Notebooks ask the last value of a cell for a picture of itself.  Figures of matplotlib have one only after pyplot
-    has chosen a backend, which ``linkwise`` leaves to the user; this one has it from the start.
+    Figures of matplotlib have a representation only after pyplot has chosen a backend, which ``linkwise`` leaves to the
+    user.
     """
 
     def _repr_png_(self) -> bytes:
-        """What IPython shows where matplotlib has told it nothing better."""
+        """The figure as IPython shows it by default."""
         stream = io.BytesIO()
         self.savefig(stream, format="png")
         return stream.getvalue()

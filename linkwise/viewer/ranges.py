@@ -13,7 +13,7 @@ import linkwise as lw
 
 from . import style
 from .coordinates import ANGLE, LENGTH, Series, Units, all_series, measure_of
-from .style import BLACK, COLOURS, GREEN, GREY, PURPLE, STYLES, VERMILLION
+from .style import BLACK, GREEN, GREY, PURPLE, VERMILLION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,10 +57,11 @@ def plot_range(
         kind = type(range_of_motion).__name__
         raise TypeError(f"a RangeOfMotion is needed, got {kind}: make one with lw.linkages.range_of_motion")
     mech, motion, name = range_of_motion.mechanism, range_of_motion.path, range_of_motion.coordinate
-    curves = _dependent(mech, joints, name, motion.q)
-    groups = [
-        group for group in ([curve for curve in curves if curve.measures == of] for of in (ANGLE, LENGTH)) if group
-    ]
+    curves = [curve for curve in all_series(mech, joints) if curve.q is not None and curve.measures in (ANGLE, LENGTH)]
+    if joints is None:  # all that move by one coordinate
+        single = [c for c in curves if mech.bodies[mech.body_index(c.joint)].kind.nq == 1 and c.joint != name]
+        curves = [curve for curve in single if np.ptp(curve.positions(motion.q)) > 1e-9][:MOST_CURVES]
+    groups = list(filter(None, ([curve for curve in curves if curve.measures == of] for of in (ANGLE, LENGTH))))
     if not groups:
         raise ValueError(f"there is nothing to plot over {name!r}: no other joint moves")
     units = Units(degrees)
@@ -68,42 +69,35 @@ def plot_range(
     figure, grid = style.subplots(len(groups), 1, style.WIDTH, 0.6 + ROW * len(groups), sharex=True, squeeze=False)
     for ax, group in zip(grid[:, 0], groups, strict=True):
         factor = units.position_factor(group[0].measures)
-        for k, one in enumerate(group):
-            look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)], "label": one.label}
-            ax.plot(scale * range_of_motion.values, factor * one.positions(motion.q), **look)
-        _mark_ends(ax, range_of_motion, scale)
+        for k, curve in enumerate(group):
+            values = factor * curve.positions(motion.q)
+            ax.plot(scale * range_of_motion.values, values, label=curve.label, **style.curve(k))
+        for end in range_of_motion.ends:
+            if np.isfinite(end.value):
+                ax.axvline(scale * end.value, color=GREY, linestyle="--", linewidth=0.9, zorder=1)
         _mark_positions(ax, group, singular, range_of_motion, scale, factor)
         ax.set_ylabel(units.label(group[0].measures, group[0].measures))
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0)
     grid[-1, 0].set_xlabel(units.label(name, measure_of(mech, name)))
-    grid[0, 0].set_title(_title(range_of_motion, scale), loc="left")
+    title = f"nothing stops {name}"
+    if all(np.isfinite(end.value) for end in range_of_motion.ends):
+        low, high = (replace(end, value=scale * end.value) for end in range_of_motion.ends)
+        title = f"{name} from {low} to {high}"
+    grid[0, 0].set_title(f"{mech.name}: {title}", loc="left")
     return style.save(figure, path)
-
-
-def _dependent(mech: lw.Mechanism, joints: Sequence[str] | None, name: str, q: np.ndarray) -> list[Series]:
-    """The curves to draw: not the coordinate itself, nor what stands still unless it is asked for."""
-    curves = [curve for curve in all_series(mech, joints) if curve.q is not None and curve.measures in (ANGLE, LENGTH)]
-    if joints is not None:
-        return curves
-    single = [
-        curve for curve in curves if mech.bodies[mech.body_index(curve.joint)].kind.nq == 1 and curve.joint != name
-    ]
-    return [curve for curve in single if np.ptp(curve.positions(q)) > 1e-9][:MOST_CURVES]
-
-
-def _mark_ends(ax: Any, travel: Any, scale: float) -> None:
-    for end in travel.ends:
-        if np.isfinite(end.value):
-            ax.axvline(scale * end.value, color=GREY, linestyle="--", linewidth=0.9, zorder=1)
 
 
 def _mark_positions(
     ax: Any, group: Sequence[Series], singular: Sequence[Any], travel: Any, scale: float, factor: float
 ) -> None:
-    """A marker on every curve where the mechanism is singular; ``scale`` and ``factor`` are those of both axes."""
+    """Markers at singular positions on every curve; ``scale`` and ``factor`` convert units of both axes."""
     by_kind: dict[str, list[np.ndarray]] = {}
     for position in singular:
-        by_kind.setdefault(position.kind, []).append(_in_round(travel, position))
+        family, q = travel.path.family, travel.path.q  # positions of another path may be whole turns away
+        shortest = family.shortest(q, np.broadcast_to(position.q, q.shape))
+        nearest = int(np.argmin(np.linalg.norm(shortest, axis=-1)))
+        turns = shortest[nearest] - family.difference(q[nearest], position.q)
+        by_kind.setdefault(position.kind, []).append(np.asarray(family.moved(position.q, turns)))
     for kind, states in by_kind.items():
         q = np.array(states)
         colour, _, marker = LOOKS[kind]
@@ -113,28 +107,11 @@ def _mark_positions(
             ax.scatter(scale * across, factor * curve.positions(q), **look)
 
 
-def _in_round(travel: Any, position: Any) -> np.ndarray:
-    """The position as the range passes it: positions of another path may be whole turns away."""
-    family, there = travel.path.family, np.broadcast_to(position.q, travel.path.q.shape)
-    shortest = family.shortest(travel.path.q, there)
-    nearest = int(np.argmin(np.linalg.norm(shortest, axis=-1)))
-    turns = shortest[nearest] - family.difference(travel.path.q[nearest], position.q)
-    return np.asarray(family.moved(position.q, turns))
-
-
-def _title(travel: Any, scale: float) -> str:
-    if not all(np.isfinite(end.value) for end in travel.ends):
-        return f"{travel.mechanism.name}: nothing stops {travel.coordinate}"
-    low, high = (replace(end, value=scale * end.value) for end in travel.ends)
-    return f"{travel.mechanism.name}: {travel.coordinate} from {low} to {high}"
-
-
 @style.styled
 def plot_workspace(
     workspace: Any, path: str | Path | None = None, shade: str | None = None, degrees: bool = False
 ) -> Figure:
-    """Where two coordinates of a mechanism can be in one assembly mode, its boundary, and the curves of singular
-    positions.
+    """The workspace of two coordinates in one assembly mode, its boundary, and curves of singular positions.
 
     workspace   from lw.linkages.workspace
     shade       one of its measures ("input", "output", "constraint") as shades: pale where it is near zero
@@ -150,7 +127,15 @@ def plot_workspace(
     axes = [scale * values for scale, values in zip(scales, (workspace.first, workspace.second), strict=True)]
     figure = style.figure(5.8, 4.6)
     ax = figure.add_subplot()
-    _shade(ax, axes, workspace, shade)
+    if shade is None:
+        from matplotlib.colors import ListedColormap
+
+        reached = np.where(workspace.is_reached, 1.0, np.nan)
+        ax.pcolormesh(*axes, reached.T, cmap=ListedColormap([style.SKY]), alpha=0.25)
+    else:
+        sizes = np.abs(workspace.measures[shade])
+        mesh = ax.pcolormesh(*axes, sizes.T, cmap="Blues", shading="nearest", vmin=0.0)
+        figure.colorbar(mesh, ax=ax, shrink=0.7, label=f"{shade} measure")
     seen: set[str] = set()
     for curve in workspace.curves:
         points = np.concatenate([curve.points, curve.points[:1]]) if curve.is_closed else curve.points
@@ -167,16 +152,3 @@ def plot_workspace(
     if seen:
         figure.legend(loc="outside lower center", ncols=len(seen))
     return style.save(figure, path)
-
-
-def _shade(ax: Any, axes: Sequence[np.ndarray], workspace: Any, shade: str | None) -> None:
-    """What is reached, evenly or by a measure, over the values along both axes."""
-    if shade is None:
-        from matplotlib.colors import ListedColormap
-
-        there = np.where(workspace.is_reached, 1.0, np.nan)
-        ax.pcolormesh(*axes, there.T, cmap=ListedColormap([style.SKY]), alpha=0.25)
-        return
-    sizes = np.abs(workspace.measures[shade])
-    drawn = ax.pcolormesh(*axes, sizes.T, cmap="Blues", shading="nearest", vmin=0.0)
-    ax.figure.colorbar(drawn, ax=ax, shrink=0.7, label=f"{shade} measure")

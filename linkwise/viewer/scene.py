@@ -1,11 +1,12 @@
-"""What a mechanism looks like, as plain data: shapes fixed to links.  Neither a browser nor matplotlib here.
+"""The visuals of a mechanism as plain data: shapes fixed to links.  Neither a browser nor matplotlib here.
 
-Where a file shows its links, these are seen; links whose meshes are missing, and mechanisms that come without looks,
-are drawn as a skeleton with the symbols of their joints.
+Links have the visuals of their file.  Links whose meshes are missing, and mechanisms without visuals, are drawn as a
+skeleton with the symbols of their joints.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +14,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 import linkwise as lw
 
-from .shapes import ENDLESS, AnyShape, Capsule, Mesh, Plane, Solid, Sphere, along, fan, shape_of, together, tubes
+from .elements import Strut, elements_between
+from .shapes import ENDLESS, AnyShape, Capsule, Mesh, Plane, Solid, Sphere, axis_frame, fan, join, shape_of, tubes
 from .skeleton import JointMark, LinkShape, Skeleton, attachment, closing_joints, matrix, pose_of, symbol_size, travel
-from .struts import Strut, elements_between
 from .style import COLOURS, GREY, VERMILLION
 from .symbols import POINT, symbol
 
@@ -32,9 +34,9 @@ BAR, GUIDE, THIN = 0.35, 0.25, 0.1  # radii, in units of the size of symbols
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Something that is seen, fixed to a link.
+    """A visible shape fixed to a link.
 
-    name     of the part, that of no other part of its scene
+    name     unique in its scene
     link     a moving link, or "ground"
     pose     (4, 4) in the frame of the link
     shape    Box, Sphere, Cylinder, Capsule, Ellipsoid, Plane or Mesh; ``shape.mesh()`` has the triangles of any
@@ -52,13 +54,13 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a mechanism looks like.
+    """The visuals of a mechanism.
 
     name        of the mechanism
     link_names  moving links, in the order of ``lw.link_poses``
-    parts       all that there is to see
-    missing     files of meshes that are not there or cannot be read
-    incomplete  links of which something is not seen for want of these
+    parts       all visible shapes
+    missing     files of meshes that do not exist or cannot be read
+    incomplete  links with missing meshes
     size        metres: the diagonal of the box around the skeleton
     struts      rods without mass, springs, dampers and cylinders between links
     pin         metres: the size of symbols of joints
@@ -79,20 +81,19 @@ class Scene:
 
     @cached_property
     def shown(self) -> tuple[Part, ...]:
-        """What is seen unless something else is asked for: what the file shows, the skeleton of links whose meshes are
-        missing; shapes that touch, the skeleton and symbols of joints where the file shows nothing."""
+        """Parts shown by default: visuals of the file, and the skeleton of links whose meshes are missing; all parts
+        where the file has no visuals."""
         visual = self.of_kind(VISUAL)
         if not visual:
             return self.parts
-        in_place = (SKELETON, SYMBOL)
         return tuple(
             part
             for part in self.parts
-            if part.kind == VISUAL or (part.kind in in_place and part.link in self.incomplete)
+            if part.kind == VISUAL or (part.kind in (SKELETON, SYMBOL) and part.link in self.incomplete)
         )
 
     def placed(self, poses: np.ndarray, parts: Sequence[Part] | None = None) -> np.ndarray:
-        """(..., n_parts, 4, 4): where parts are in the world, ``poses`` (..., n_links, 4, 4) being those of links."""
+        """(..., n_parts, 4, 4): poses of parts in the world, from those of links (..., n_links, 4, 4)."""
         chosen = self.parts if parts is None else parts
         ground = np.broadcast_to(np.eye(4), (*np.shape(poses)[:-3], 1, 4, 4))
         world = np.concatenate([poses, ground], axis=-3)
@@ -117,10 +118,13 @@ def scene(
     springs: bool = False,
     moments: np.ndarray | None = None,
 ) -> Scene:
-    """What there is to see of a mechanism, and of the springs, dampers and cylinders of ``passive``; with ``springs``
-    those at joints, and gears, too.  Meshes that are not to be found are named in one warning; without ``meshes``
-    none is read, and their links are drawn as a skeleton.  Slots that close loops reach as far as their pins go in the
-    configurations ``moments`` (m, nq), where these are known."""
+    """The visuals of a mechanism.
+
+    meshes    read them; otherwise their links are drawn as a skeleton.  One warning names missing files
+    passive   springs, dampers and cylinders between links that are shown too
+    springs   show springs at joints, and gears
+    moments   (m, nq): configurations up to which slots that close loops reach; by default slots have a usual length
+    """
     return _Maker(mech, meshes, passive, springs, moments).scene()
 
 
@@ -149,9 +153,8 @@ class _Maker:
         for look in self._mech.metadata.looks:
             self._add_look(look)
         for shape in self._mech.shapes:
-            self._add(
-                shape.name, shape.link, matrix(*shape.pose), shape_of(shape.kind, shape.size), TOUCHING, COLLISION
-            )
+            solid = shape_of(shape.kind, shape.size)
+            self._add(shape.name, shape.link, matrix(*shape.pose), solid, TOUCHING, COLLISION)
         if self._mech.n_links:
             skeleton = Skeleton(self._mech)
             sketch = skeleton.at(self._mech.initial)
@@ -165,42 +168,41 @@ class _Maker:
                     self._add(name, self._mech.link_names[index], matrix(np.eye(3), point), dot, colour, SKELETON)
             self._add_symbols(pin, size)
             marks = skeleton.elements(sketch.poses, sketch.joints, self._passive)
-            fixtures, between = elements_between(
-                [mark for mark in marks if self._springs or not mark.of_joints], sketch.poses, pin
-            )
+            marks = tuple(mark for mark in marks if self._springs or not mark.of_joints)
+            fixtures, between = elements_between(marks, sketch.poses, pin)
             for fixture in fixtures:
-                holder = GROUND if fixture.link < 0 else self._mech.link_names[fixture.link]
-                self._add(fixture.name, holder, np.eye(4), fixture.shape, rgba(GREY), SYMBOL)
+                self._add(fixture.name, self._link(fixture.link), np.eye(4), fixture.shape, rgba(GREY), SYMBOL)
             self._widen_floors(size)
         if self._missing:
-            _warn_of_missing(self._mech.name, self._missing)
-        return Scene(
-            self._mech.name,
-            self._mech.link_names,
-            tuple(self._parts),
-            tuple(self._missing),
-            frozenset(self._incomplete),
-            size,
-            between,
-            pin,
-        )
+            files = "; ".join(file if why == "not found" else f"{file} ({why})" for file, why in self._missing.items())
+            warnings.warn(
+                f"{self._mech.name}: {len(self._missing)} mesh{'es' * (len(self._missing) > 1)} cannot be drawn, their "
+                f"links are seen as a skeleton: {files}; meshes of package:// are looked for in the folders around the "
+                "file and in ROS_PACKAGE_PATH",
+                lw.MechanismWarning,
+                stacklevel=3,
+            )
+        content = tuple(self._parts), tuple(self._missing), frozenset(self._incomplete)
+        return Scene(self._mech.name, self._mech.link_names, *content, size, between, pin)
+
+    def _link(self, index: int) -> str:
+        """The name of a link by its index; -1 is the ground."""
+        return GROUND if index < 0 else self._mech.link_names[index]
 
     def _add(
         self, name: str, frame: str, pose: np.ndarray, shape: AnyShape, colour: Sequence[float], kind: str
     ) -> None:
-        """A part at a pose in a frame of the mechanism; it is fixed to the link that carries this."""
-        known = self._mech.frame(frame)
-        link = GROUND if known.body < 0 else self._mech.link_names[known.body]
-        base, number = f"{kind}/{link}/{name}", 1
-        name = base
-        while name in self._names:
-            number += 1
-            name = f"{base}_{number}"
+        """Add a part at a pose in a frame, fixed to the link of the frame."""
+        holder = self._mech.frame(frame)
+        link = self._link(holder.body)
+        name = f"{kind}/{link}/{name}"
+        numbered = (f"{name}_{number}" for number in itertools.count(2))
+        name = next(unique for unique in itertools.chain([name], numbered) if unique not in self._names)
         self._names.add(name)
         red, green, blue, opacity = colour
-        self._parts.append(Part(name, link, pose_of(known) @ pose, shape, (red, green, blue, opacity), kind))
+        self._parts.append(Part(name, link, pose_of(holder) @ pose, shape, (red, green, blue, opacity), kind))
 
-    # -- what the file shows --------------------------------------------------------------------------
+    # -- visuals of the file --------------------------------------------------------------------------
 
     def _add_look(self, look: lw.files.Look) -> None:
         if look.link not in self._mech.frames:
@@ -210,29 +212,30 @@ class _Maker:
         if look.kind != "mesh":
             self._add(look.name, look.link, pose, shape_of(look.kind, look.size), look.colour or plain, kind)
             return
-        for mesh, own_colour in self._meshes(look):
-            self._add(
-                look.name, look.link, pose, mesh, look.colour or (not look.collision and own_colour) or plain, kind
-            )
-
-    def _meshes(self, look: lw.files.Look) -> tuple[tuple[Mesh, tuple[float, ...] | None], ...]:
-        """The surfaces of a mesh with their own colours; the same objects for looks that share them."""
         path = look.path if look.file else None
         key = (look.file if path is None else path, look.shaping, look.corners)
-        if key not in self._surfaces:
+        if key not in self._surfaces:  # shared by looks of one mesh
             self._surfaces[key] = tuple(self._read(look, path)) if self._reads else ()
         if (look.file in self._missing or not self._reads) and not look.collision:
-            body = self._mech.frame(look.link).body
-            self._incomplete |= {GROUND if body < 0 else self._mech.link_names[body]}
-        return self._surfaces[key]
+            self._incomplete.add(self._link(self._mech.frame(look.link).body))
+        for mesh, painted in self._surfaces[key]:
+            colour = look.colour or (not look.collision and painted) or plain
+            self._add(look.name, look.link, pose, mesh, colour, kind)
 
     def _read(self, look: lw.files.Look, path: Any) -> Iterator[tuple[Mesh, tuple[float, ...] | None]]:
+        """The surfaces of a mesh with their colours."""
         shaping = np.reshape(look.shaping, (3, 4))
         inside_out = np.linalg.det(shaping[:, :3]) < 0.0
         surfaces: list[tuple[Any, Any, Any]] = []
         if not look.file:
             vertices, faces = (np.reshape(numbers, (-1, 3)) for numbers in look.corners)
-            surfaces = [(vertices, faces.astype(int) if len(faces) else _hull(vertices), None)]
+            if len(faces) == 0:  # the convex hull, its triangles facing outwards
+                hull = ConvexHull(vertices)
+                corners = vertices[hull.simplices]
+                normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+                inwards = np.einsum("ij,ij->i", normals, hull.equations[:, :3]) < 0.0
+                faces = np.where(inwards[:, None], hull.simplices[:, ::-1], hull.simplices)
+            surfaces = [(vertices, faces.astype(int), None)]
         elif path is None:
             self._missing[look.file] = "not found"
         else:
@@ -251,7 +254,7 @@ class _Maker:
         for start, end in shape.bars:
             length = float(np.linalg.norm(end - start))
             if length > 0.0:
-                pose = matrix(along((end - start) / length), 0.5 * (start + end))
+                pose = matrix(axis_frame((end - start) / length), 0.5 * (start + end))
                 self._add("bar", link, pose, Capsule(BAR * pin, 0.5 * length), colour, SKELETON)
         if len(shape.plate):
             plate = Mesh(shape.plate, fan(len(shape.plate)))
@@ -262,11 +265,13 @@ class _Maker:
             self._add("line", link, np.eye(4), tubes(shape.thin, THIN * pin), rgba(GREY), SKELETON)
 
     def _add_symbols(self, pin: float, size: float) -> None:
-        """Symbols are fixed to the link that a joint moves, what guides it to the one that carries it: as long as
-        limits let it slide or, on the ground, as sliders do where there are none."""
+        """Symbols of joints, fixed to the moved link, and their guides, fixed to the carrier.
+
+        Guides are as long as the limits; without limits, those on the ground have a usual length.
+        """
         mech = self._mech
         for index, body in enumerate(mech.bodies):
-            carrier = GROUND if body.parent < 0 else mech.link_names[body.parent]
+            carrier = self._link(body.parent)
             limited = np.isfinite([*body.limits.lower, *body.limits.upper]).all()
             slides = travel(body, size, 2.0 * size) if limited or body.parent < 0 else None
             pose = pose_of(body)
@@ -281,18 +286,19 @@ class _Maker:
             slides = self._slides(loop, 0.5 * size)
             for side in "ab":
                 holder, frame = attachment(mech, loop, side)
-                link = GROUND if holder < 0 else mech.link_names[holder]
-                end = frame if side == "a" else frame.copy()  # only what guides it is drawn of the first side
+                link = self._link(holder)
+                end = frame if side == "a" else frame.copy()  # the first side only shows its guide
                 mark = JointMark(loop.name, loop.kind, holder, holder < 0, frame, end, closes_loop=True, travel=slides)
                 drawn = symbol(mark, pin)
                 self._add_solids(loop.name, link, drawn.solids, VERMILLION)
                 self._add_lines(loop.name, link, drawn.rails if side == "a" else drawn.threads, pin)
 
     def _slides(self, loop: lw.constraints.Loop, usual: float) -> tuple[float, float] | None:
-        """From where to where the moving side of a joint that closes a loop slides along the other, zero being at this
-        side's origin; ``usual`` metres to either side where no motion says it.  None where it does not slide."""
+        """Ends of the travel of a joint that closes a loop, from the origin of its fixed side: those of the motion, or
+        ``usual`` metres to either side.  None for joints that do not slide."""
         (a, frame_a), (b, frame_b) = (attachment(self._mech, loop, side) for side in "ab")
-        axis = loop.kind.sliding_axis if isinstance(loop.kind, lw.extend.Joint) else None
+        kind: Any = loop.kind
+        axis = kind.sliding_axis
         if axis is None:
             return None
         if self._moments is None:
@@ -304,8 +310,7 @@ class _Maker:
         return float(way.min()), float(way.max())
 
     def _widen_floors(self, size: float) -> None:
-        """Let planes of the ground on which shapes stand reach as far as the mechanism goes: they push there too, where
-        a file ends to draw them."""
+        """Extend planes of the ground on which shapes stand as far as the mechanism goes: contact has no end there."""
         touched = (self._mech.contact.shape(name) for pair in self._mech.contact_pairs for name in pair.shapes)
         floors = [matrix(*floor.placed(self._mech)[1]) for floor in touched if floor.kind == PLANE]
         moments, more = self._mech.initial if self._moments is None else self._moments, 2.0 * size
@@ -321,7 +326,7 @@ class _Maker:
 
     def _add_solids(self, name: str, link: str, solids: Sequence[Solid], colour: str) -> None:
         if solids:
-            self._add(name, link, np.eye(4), together(solid.mesh() for solid in solids), rgba(colour), SYMBOL)
+            self._add(name, link, np.eye(4), join(solid.mesh() for solid in solids), rgba(colour), SYMBOL)
 
     def _add_lines(
         self, name: str, link: str, lines: Sequence[np.ndarray], pin: float, thickness: float = THIN
@@ -331,29 +336,7 @@ class _Maker:
             self._add(f"{name}_way", link, np.eye(4), tubes(segments, thickness * pin), rgba(GREY), SYMBOL)
 
 
-def _hull(vertices: np.ndarray) -> np.ndarray:
-    """(m, 3): the triangles of the convex hull, facing outwards."""
-    from scipy.spatial import ConvexHull
-
-    hull = ConvexHull(vertices)
-    corners = vertices[hull.simplices]
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inwards = np.einsum("ij,ij->i", normals, hull.equations[:, :3]) < 0.0
-    return np.where(inwards[:, None], hull.simplices[:, ::-1], hull.simplices)
-
-
 def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]:
     """A colour "#rrggbb" as numbers from 0 to 1."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
     return red, green, blue, opacity
-
-
-def _warn_of_missing(name: str, missing: dict[str, str]) -> None:
-    several = len(missing) > 1
-    files = "; ".join(file if why == "not found" else f"{file} ({why})" for file, why in missing.items())
-    warnings.warn(
-        f"{name}: {len(missing)} mesh{'es' * several} cannot be drawn, their links are seen as a skeleton: {files}; "
-        "meshes of package:// are looked for in the folders around the file and in ROS_PACKAGE_PATH",
-        lw.MechanismWarning,
-        stacklevel=4,
-    )

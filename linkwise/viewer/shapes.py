@@ -16,17 +16,17 @@ ENDLESS = 10.0  # metres, half the side of what is drawn of a plane that does no
 
 
 CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
-SIDES_OF_CUBE = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+CUBE_FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 
 
 class AnyShape(Protocol):
-    """Something that can be drawn as triangles, centred in a frame of its own."""
+    """A shape made of triangles, centred in its own frame."""
 
     def mesh(self) -> Mesh:
         """Its triangles."""
 
     def edges(self) -> list[np.ndarray]:
-        """Lines (k, 3) that show it: circles around it, and edges."""
+        """Lines (k, 3): circles around it, and edges."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,22 +53,10 @@ class Box:
     half: tuple[float, float, float]
 
     def mesh(self) -> Mesh:
-        return Mesh(CUBE * self.half, np.array([t for a, b, c, d in SIDES_OF_CUBE for t in ((a, b, c), (a, c, d))]))
+        return Mesh(CUBE * self.half, np.array([t for a, b, c, d in CUBE_FACES for t in ((a, b, c), (a, c, d))]))
 
     def edges(self) -> list[np.ndarray]:
         return [CUBE[[a, b]] * self.half for a in range(8) for b in range(a, 8) if (CUBE[a] != CUBE[b]).sum() == 1]
-
-
-@dataclass(frozen=True)
-class Sphere:
-    radius: float
-
-    def mesh(self) -> Mesh:
-        ball = _lathe(_half_circle(1.0, 0.0))
-        return Mesh(ball.vertices * self.radius, ball.faces)
-
-    def edges(self) -> list[np.ndarray]:
-        return _circles(np.full(3, self.radius))
 
 
 @dataclass(frozen=True)
@@ -82,7 +70,18 @@ class Ellipsoid:
         return Mesh(ball.vertices * self.half, ball.faces)
 
     def edges(self) -> list[np.ndarray]:
-        return _circles(np.array(self.half))
+        return [np.roll(_circle(), k, axis=1) * self.half for k in range(3)]  # in three planes
+
+
+@dataclass(frozen=True)
+class Sphere:
+    radius: float
+
+    def mesh(self) -> Mesh:
+        return Ellipsoid((self.radius,) * 3).mesh()
+
+    def edges(self) -> list[np.ndarray]:
+        return Ellipsoid((self.radius,) * 3).edges()
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ class Capsule:
 
 @dataclass(frozen=True)
 class Plane:
-    """z = 0; half its sides along x and y, zero where it does not end."""
+    """The plane z = 0 with half its sides along x and y; zero for an endless side."""
 
     half: tuple[float, float] = (0.0, 0.0)
 
@@ -146,14 +145,9 @@ def shape_of(kind: str, size: tuple[float, ...]) -> AnyShape:
 
 
 def _circle() -> np.ndarray:
-    """(CIRCLE + 1, 3): around z, closed."""
+    """(CIRCLE + 1, 3): a closed unit circle around z."""
     angles = np.linspace(0.0, 2.0 * np.pi, CIRCLE + 1)
     return np.stack([np.cos(angles), np.sin(angles), np.zeros(CIRCLE + 1)], axis=-1)
-
-
-def _circles(half: np.ndarray) -> list[np.ndarray]:
-    """In three planes."""
-    return [np.roll(_circle(), k, axis=1) * half for k in range(3)]
 
 
 def _rims(radius: float, half_length: float) -> list[np.ndarray]:
@@ -189,45 +183,35 @@ def _lathe(outline: tuple[tuple[float, float], ...], sides: int = ROUND) -> Mesh
 
 def tubes(segments: np.ndarray, radius: float, sides: int = 6) -> Mesh:
     """Straight lines (m, 2, 3) as thin tubes, in one mesh."""
-    vertices: list[np.ndarray] = []
-    faces: list[np.ndarray] = []
-    angles = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
+    meshes = []
     k = np.arange(sides)
-    wall = np.concatenate(
-        [
-            np.stack([k, (k + 1) % sides, sides + k], -1),
-            np.stack([(k + 1) % sides, sides + (k + 1) % sides, sides + k], -1),
-        ]
-    )
+    after = (k + 1) % sides
+    wall = np.concatenate([np.stack([k, after, sides + k], -1), np.stack([after, sides + after, sides + k], -1)])
     for start, end in segments:
         way = end - start
         length = float(np.linalg.norm(way))
         if length == 0.0:
             continue
-        across = along(way / length)[:, :2]
-        ring = radius * (across @ np.stack([np.cos(angles), np.sin(angles)])).T
-        faces.append(wall + 2 * sides * len(vertices))
-        vertices.append(np.concatenate([start + ring, end + ring]))
-    if not vertices:
-        return Mesh(np.zeros((0, 3)), np.zeros((0, 3), dtype=int))
-    return Mesh(np.concatenate(vertices), np.concatenate(faces))
+        ring = _ring(way / length, radius, sides)
+        meshes.append(Mesh(np.concatenate([start + ring, end + ring]), wall))
+    return join(meshes)
 
 
 def arrow_mesh(arrows: np.ndarray, radius: float) -> Mesh:
-    """Arrows (m, 2, 3) in one mesh; those that are shorter than their heads are heads alone."""
+    """Arrows (m, 2, 3) in one mesh; short ones have only heads."""
     meshes = []
     for start, end in arrows:
         length = float(np.linalg.norm(end - start))
         head = min(7.0 * radius, length)
-        rotated = along((end - start) / length)
+        rotated = axis_frame((end - start) / length)
         neck = radius if length > head else 0.0
         outline = ((0.0, 0.0), (neck, 0.0), (neck, length - head), (3.0 * head / 7.0, length - head), (0.0, length))
         shape = _lathe(tuple((round(r, 9), round(h, 9)) for r, h in outline), 10)
         meshes.append(Mesh(shape.vertices @ rotated.T + start, shape.faces))
-    return together(meshes)
+    return join(meshes)
 
 
-def together(meshes: Iterable[Mesh]) -> Mesh:
+def join(meshes: Iterable[Mesh]) -> Mesh:
     """One mesh of several."""
     vertices, faces, count = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=int)], 0
     for mesh in meshes:
@@ -237,11 +221,17 @@ def together(meshes: Iterable[Mesh]) -> Mesh:
     return Mesh(np.concatenate(vertices), np.concatenate(faces))
 
 
-def along(axis: np.ndarray) -> np.ndarray:
+def axis_frame(axis: np.ndarray) -> np.ndarray:
     """(3, 3): columns of a right-handed frame whose z is ``axis``, of length one."""
     other = np.eye(3)[np.argmin(np.abs(axis))]
     x = np.cross(other, axis) / np.linalg.norm(np.cross(other, axis))
     return np.stack([x, np.cross(axis, x), axis], axis=-1)
+
+
+def _ring(axis: np.ndarray, radius: float, sides: int) -> np.ndarray:
+    """(sides, 3): corners of a circle around an axis through the origin."""
+    angles = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
+    return radius * (axis_frame(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
 
 
 # -- solids of flat faces ---------------------------------------------------------------------------------------------
@@ -249,7 +239,7 @@ def along(axis: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Solid:
-    """Flat faces, each (k, 3), of one convex solid; the first ``edged`` of them end at edges, the others go round."""
+    """Flat faces (k, 3) of a convex solid; the first ``edged`` of them have visible edges, the others look round."""
 
     faces: tuple[np.ndarray, ...]
     edged: int
@@ -260,7 +250,7 @@ class Solid:
 
     def mesh(self) -> Mesh:
         """Its triangles; each face keeps its own corners, so that edges are seen."""
-        return together(Mesh(face, fan(len(face))) for face in self.faces)
+        return join(Mesh(face, fan(len(face))) for face in self.faces)
 
 
 def fan(corners: int) -> np.ndarray:
@@ -270,8 +260,7 @@ def fan(corners: int) -> np.ndarray:
 
 
 def cylinder(centre: np.ndarray, axis: np.ndarray, radius: float, length: float) -> Solid:
-    angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
-    rim = centre + radius * (along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
+    rim = centre + _ring(axis, radius, SIDES)
     low, high = rim - 0.5 * length * axis, rim + 0.5 * length * axis
     sides = [np.array([low[i - 1], low[i], high[i], high[i - 1]]) for i in range(SIDES)]
     return Solid((low[::-1], high, *sides), edged=2)
@@ -280,14 +269,13 @@ def cylinder(centre: np.ndarray, axis: np.ndarray, radius: float, length: float)
 def cone(tip: np.ndarray, base: np.ndarray, radius: float) -> Solid:
     """A cone that stands on ``base``."""
     axis = (tip - base) / np.linalg.norm(tip - base)
-    angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
-    rim = base + radius * (along(axis)[:, :2] @ np.stack([np.cos(angles), np.sin(angles)])).T
+    rim = base + _ring(axis, radius, SIDES)
     return Solid((rim[::-1], *(np.array([rim[i - 1], rim[i], tip]) for i in range(SIDES))), edged=1)
 
 
 def box(centre: np.ndarray, frame: np.ndarray, half: Sequence[float]) -> Solid:
     corners = centre + CUBE * half @ frame.T
-    return Solid(tuple(corners[list(face)] for face in SIDES_OF_CUBE), edged=6)
+    return Solid(tuple(corners[list(face)] for face in CUBE_FACES), edged=6)
 
 
 def ball(centre: np.ndarray, radius: float) -> Solid:
@@ -296,14 +284,9 @@ def ball(centre: np.ndarray, radius: float) -> Solid:
     grid = centre + radius * np.stack(
         [np.sin(down) * np.cos(across), np.sin(down) * np.sin(across), np.cos(down)], axis=-1
     )
-    return Solid(
-        tuple(
-            np.array([grid[i, j], grid[i + 1, j], grid[i + 1, j + 1], grid[i, j + 1]])
-            for i in range(7)
-            for j in range(12)
-        ),
-        edged=0,
-    )
+    cells = ((i, j) for i in range(7) for j in range(12))
+    faces = (np.array([grid[i, j], grid[i + 1, j], grid[i + 1, j + 1], grid[i, j + 1]]) for i, j in cells)
+    return Solid(tuple(faces), edged=0)
 
 
 def octahedron(centre: np.ndarray, radius: float) -> Solid:

@@ -1,4 +1,4 @@
-"""What there is to draw of a mechanism, as points and directions in the world.  No matplotlib here.
+"""The skeleton of a mechanism, as points and directions in the world.  No matplotlib here.
 
 A link is a stick figure: bars from its joint to the joints, loop attachments and welded frames it carries, a plate
 where three or more joints lie in a plane, its mass centre.  A link that carries nothing ends where a uniform bar of
@@ -51,7 +51,7 @@ class LinkShape:
         return np.concatenate([self.bars.reshape(-1, 3), self.thin.reshape(-1, 3), self.plate, self.centre[None]])
 
     def moved(self, pose: np.ndarray) -> LinkShape:
-        """The same in another frame, ``pose`` (4, 4) being this one's there."""
+        """The shape in another frame, in which its own frame has a pose (4, 4)."""
         rotation, position = pose[:3, :3].T, pose[:3, 3]
         return LinkShape(*(part @ rotation + position for part in (self.bars, self.thin, self.plate, self.centre)))
 
@@ -83,14 +83,14 @@ class JointMark:
 
     @property
     def guide(self) -> np.ndarray:
-        """(2, 3), or none (0, 3): the ends of what a joint on the ground slides along."""
+        """(2, 3): ends of the guide of a joint on the ground; (0, 3) without a guide."""
         if self.travel is None:
             return np.zeros((0, 3))
         return self.start[:3, 3] + np.outer(self.travel, self.start[:3, :3] @ np.asarray(self.kind.slide))
 
     @property
     def guides_only(self) -> bool:
-        """The fixed side of a joint that closes a loop: where that slides, it is elsewhere along its way."""
+        """The fixed side of a joint that closes a loop, which only shows the guide of a slide."""
         return self.closes_loop and self.end is self.start
 
 
@@ -100,8 +100,8 @@ class Sketch:
 
     links    one shape per moving link
     joints   one mark per moving joint
-    loops    two marks per loop, side A and side B: where the loop is closed, and does not slide, they are at one place
-    open     one number per loop: by how much it is (metres, sines of angles)
+    loops    two marks per loop, side A and side B, which coincide if the loop is closed and does not slide
+    open     error of each loop (metres, sines of angles)
     poses    (n_links, 4, 4)
     elements   springs, dampers, cylinders, gears
     named    name, index of the link and place of every named point of a planar mechanism's links that is at no joint
@@ -121,8 +121,7 @@ class Sketch:
 
     @property
     def labels(self) -> list[tuple[str, int | None, np.ndarray]]:
-        """Names of joints, of what closes loops, and of points of planar links, with the links (None of rods) and the
-        places that they stand at."""
+        """Names of joints, loops, rods and points of planar links, with their links (None for rods) and positions."""
         named: list[tuple[str, int | None, np.ndarray]] = [
             (mark.name, mark.body, mark.origin) for mark in (*self.joints, *(moving for _, moving in self.loops))
         ]
@@ -131,12 +130,12 @@ class Sketch:
 
     @cached_property
     def points(self) -> np.ndarray:
-        """(N, 3): everything that the picture must contain."""
+        """(N, 3): all points that a picture must contain."""
         return np.concatenate([self.own_points, *(mark.guide for mark in self.joints)])
 
     @cached_property
     def own_points(self) -> np.ndarray:
-        """(N, 3): the same without what joints on the ground slide along."""
+        """(N, 3): ``points`` without the guides of joints on the ground."""
         starts = [mark.start[:3, 3] for mark in self.marks if not is_free(mark)]
         parts = [link.points for link in self.links] + [mark.origin[None] for mark in self.marks]
         parts += [mark.points for mark in self.elements]
@@ -144,7 +143,7 @@ class Sketch:
 
 
 def is_free(mark: JointMark) -> bool:
-    """A floating joint on the ground holds nothing: only where the link is matters."""
+    """Whether a joint floats on the ground, so that only the position of its link matters."""
     return mark.grounded and mark.kind.is_free
 
 
@@ -172,25 +171,38 @@ class Skeleton:
             for index, (body, start) in enumerate(zip(mech.bodies, starts, strict=True))
         )
         joints = tuple(replace(mark, travel=self._travel(mark, joints, links)) for mark in joints)
-        loops = tuple(self._sides(loop, world) for loop in closing_joints(mech))
+        loops = []
+        for loop in closing_joints(mech):
+            (a, frame_a), (b, frame_b) = (attachment(mech, loop, side) for side in "ab")
+            fixed, moving = world[a] @ frame_a, world[b] @ frame_b
+            side = JointMark(loop.name, loop.kind, a, a < 0, fixed, fixed, closes_loop=True)
+            loops.append((side, replace(side, body=b, grounded=b < 0, end=moving)))
+        errors = np.zeros(len(loops))
+        if loops and not mech.constraints.waits_for_time:  # else the closed positions are unknown
+            error = lw.constraints.position_error(mech, q)
+            errors = np.array([np.linalg.norm(error[mech.constraints.rows(side.name)]) for side, _ in loops])
         named = tuple(
             (name, index, poses[index, :3, :3] @ point + poses[index, :3, 3])
             for index, points in enumerate(self.named)
             for name, point in points.items()
         )
         elements = self.elements(poses, joints, self._passive)
-        return Sketch(links, joints, loops, self._gaps(q), poses, elements, named)
+        return Sketch(links, joints, tuple(loops), errors, poses, elements, named)
 
     def elements(self, poses: np.ndarray, joints: Sequence[JointMark], passive: Any) -> tuple[ElementMark, ...]:
         """Rods without mass, springs, dampers, cylinders and gears, where links and joints are."""
         world = np.concatenate([poses, np.eye(4)[None]])
-        bars = [self._rod(loop, world) for loop in rods(self.mech)]
+        bars = []
+        for loop in rods(self.mech):
+            (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
+            start, end = (world[a] @ frame_a)[:3, 3], (world[b] @ frame_b)[:3, 3]
+            bars.append(ElementMark((ROD,), start, end, (a, b), name=loop.name))
         return (*bars, *element_marks(self.mech, passive, world, joints))
 
     def _travel(
         self, mark: JointMark, others: Sequence[JointMark], links: Sequence[LinkShape]
     ) -> tuple[float, float] | None:
-        """What is drawn of the guide of a joint on the ground: some of the way to other joints, where no limits say."""
+        """Drawn ends of the guide of a joint on the ground: its limits, or some of the way to other joints."""
         if not mark.grounded or not mark.kind.slide:
             return None
         reach = float(np.linalg.norm(np.ptp(np.concatenate([link.points for link in links]), axis=0)))
@@ -198,31 +210,10 @@ class Skeleton:
         nearest = float(apart[apart > 1e-3 * reach].min(initial=np.inf))
         return travel(self.mech.bodies[mark.body], min(GUIDE * reach, ASIDE * nearest), reach)
 
-    def _sides(self, loop: lw.constraints.Loop, world: np.ndarray) -> tuple[JointMark, JointMark]:
-        (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
-        fixed, moving = world[a] @ frame_a, world[b] @ frame_b
-        return (
-            JointMark(loop.name, loop.kind, a, a < 0, fixed, fixed, closes_loop=True),
-            JointMark(loop.name, loop.kind, b, b < 0, fixed, moving, closes_loop=True),
-        )
-
-    def _rod(self, loop: lw.constraints.Loop, world: np.ndarray) -> ElementMark:
-        (a, frame_a), (b, frame_b) = (attachment(self.mech, loop, side) for side in "ab")
-        ends = [(world[link] @ frame)[:3, 3] for link, frame in ((a, frame_a), (b, frame_b))]
-        return ElementMark((ROD,), ends[0], ends[1], (a, b), name=loop.name)
-
-    def _gaps(self, q: np.ndarray) -> np.ndarray:
-        """(n_loops,)"""
-        loops = closing_joints(self.mech)
-        if not loops or self.mech.constraints.waits_for_time:  # then it is not known where they should be
-            return np.zeros(len(loops))
-        error = lw.constraints.position_error(self.mech, q)
-        return np.array([np.linalg.norm(error[self.mech.constraints.rows(loop.name)]) for loop in loops])
-
 
 def travel(body: Any, usual: float, most: float) -> tuple[float, float] | None:
-    """From where to where a body slides along its guide: as limits say, or ``usual`` metres to either side where there
-    are none; no more than ``most``.  None where nothing slides."""
+    """Ends of the travel of a slider: its limits, or ``usual`` metres to either side without limits; at most ``most``.
+    None for joints that do not slide."""
     if not body.kind.slide or usual < SAME_POINT:
         return None
     (low,), (high,) = body.limits.lower, body.limits.upper
@@ -231,19 +222,18 @@ def travel(body: Any, usual: float, most: float) -> tuple[float, float] | None:
 
 
 def closing_joints(mech: lw.Mechanism) -> list[lw.constraints.Loop]:
-    """The joints that close loops; couplings of joints are nowhere to be seen, and contacts are where links touch."""
-    return [
-        loop for loop in mech.loops if isinstance(loop, lw.constraints.Loop) and isinstance(loop.kind, lw.extend.Joint)
-    ]
+    """Joints that close loops.  Couplings are not drawn, and contacts are where links touch."""
+    return _loops_of_kind(mech, lw.extend.Joint)
 
 
 def rods(mech: lw.Mechanism) -> list[lw.constraints.Loop]:
     """Rods without mass, which keep points of links at a distance."""
-    return [
-        loop
-        for loop in mech.loops
-        if isinstance(loop, lw.constraints.Loop) and isinstance(loop.kind, lw.contact.Distance)
-    ]
+    return _loops_of_kind(mech, lw.contact.Distance)
+
+
+def _loops_of_kind(mech: lw.Mechanism, *kinds: type) -> list[Any]:
+    """Loops whose kind is one of ``kinds``."""
+    return [loop for loop in mech.loops if isinstance(loop, lw.constraints.Loop) and isinstance(loop.kind, kinds)]
 
 
 def bounds(sketches: Sequence[Sketch]) -> np.ndarray:
@@ -263,23 +253,23 @@ def together(
             near[0].append(name)
         else:
             groups.append(([name], link, position))
-    return [(", ".join(names), link, place) for names, link, place in groups]
+    return [(", ".join(names), link, position) for names, link, position in groups]
 
 
-def symbol_size(sketch: Sketch, box: np.ndarray, wanted: float = 1.0) -> float:
-    """How large joints are drawn: a share of the picture, less where joints are close together, but not less than a
-    share of the mechanism, however far it goes; metres.  ``wanted`` is the user's choice, against the usual."""
-    if not (np.isfinite(wanted) and wanted > 0.0):
-        raise ValueError(f"the size of symbols must be positive, 1 for the usual one, got {wanted!r}")
+def symbol_size(sketch: Sketch, box: np.ndarray, factor: float = 1.0) -> float:
+    """Size of joints in metres, times a ``factor``: a share of the picture, less where joints are close together, but
+    not less than a share of the mechanism."""
+    if not (np.isfinite(factor) and factor > 0.0):
+        raise ValueError(f"the size of symbols must be positive, 1 for the usual one, got {factor!r}")
     diagonal = float(np.linalg.norm(box[1] - box[0]))
     if diagonal < SAME_POINT:
-        return 0.1 * wanted
+        return 0.1 * factor
     origins = np.array([mark.origin for mark in sketch.marks])
     apart = np.linalg.norm(origins[:, None] - origins[None], axis=-1)
     nearest = np.where(apart > 1e-3 * diagonal, apart, np.inf).min(axis=1)
     typical = float(np.median(nearest)) if np.isfinite(nearest).any() else np.inf
     extent = min(diagonal, float(np.linalg.norm(np.ptp(sketch.points, axis=0))))
-    return wanted * min(max(0.16 * typical, LEAST_SIZE * extent), USUAL_SIZE * diagonal)
+    return factor * min(max(0.16 * typical, LEAST_SIZE * extent), USUAL_SIZE * diagonal)
 
 
 def fineness(size: float, box: np.ndarray) -> float:
@@ -292,32 +282,36 @@ def fineness(size: float, box: np.ndarray) -> float:
 
 
 def _shape(mech: lw.Mechanism, index: int, named: Sequence[np.ndarray]) -> LinkShape:
-    """Of a link, as far as its joints and ``named`` points."""
+    """The shape of a link up to its joints and ``named`` points."""
     body = mech.bodies[index]
     origin = np.zeros(3)
+
+    def continues(tip: np.ndarray, end: np.ndarray) -> bool:
+        """Whether a tip continues the bar from the origin to ``end``."""
+        return tip @ end > end @ end and np.linalg.norm(np.cross(tip, end)) < FLAT * (tip @ end)
+
     carried = [*_carried(mech, index), *named]
     tips = [frame.position for frame in mech.frames.values() if frame.body == index and not _is_origin(mech, frame)]
     tips = _distinct(tips, besides=[origin, *carried])
-    held = _distinct([*carried] if _floats(mech, index) else [origin, *carried])
-    plate = _plate(held)
+    plate = _plate(_distinct([*carried] if body.kind.is_free else [origin, *carried]))
     ends = [] if len(plate) else _distinct(carried, besides=[origin])
     if not carried:
         ends, tips = (tips, []) if len(tips) else (_rod_end(body), [])
-    ends += [tip for tip in tips if any(_beyond(tip, end) for end in ends)]
+    ends += [tip for tip in tips if any(continues(tip, end) for end in ends)]
     return LinkShape(
-        bars=np.concatenate([_from_origin(ends), *_blades(mech, index)]),
-        thin=np.concatenate([_from_origin([*tips, *_distinct([body.com], besides=[origin])]), *_rims(mech, index)]),
+        bars=np.concatenate([_spokes(ends), *_blades(mech, index)]),
+        thin=np.concatenate([_spokes([*tips, *_distinct([body.com], besides=[origin])]), *_rims(mech, index)]),
         plate=plate,
         centre=np.asarray(body.com),
     )
 
 
 def _carried(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
-    """Where a link carries others, and sides of joints and rods that close loops."""
+    """(3,) each: joints of the links that a link carries, and its sides of joints and rods that close loops."""
     carried = [
         mech.bodies[child].position
         for child in mech.tree.children[index]
-        if not _floats(mech, child) and not _slides_past(mech, child)
+        if not mech.bodies[child].kind.is_free and not _slides_past(mech, child)
     ]
     return carried + [
         frame[:3, 3]
@@ -328,8 +322,7 @@ def _carried(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
 
 
 def _is_origin(mech: lw.Mechanism, frame: Any) -> bool:
-    """Whether a frame is the origin of a body of MJCF, whose joint is elsewhere and which shapes show: it may be
-    anywhere, outside of them too."""
+    """Whether a frame is the origin of a body of MJCF with shapes and a joint elsewhere: it may be anywhere."""
     link, joint = mech.link_names[frame.body], mech.joint_names[frame.body]
     if frame.name == link or link != f"{frame.name}/{joint}":
         return False
@@ -337,7 +330,7 @@ def _is_origin(mech: lw.Mechanism, frame: Any) -> bool:
 
 
 def _slides_past(mech: lw.Mechanism, child: int) -> bool:
-    """Whether a link without mass carries a slide that is off along its own axis: there is nothing to be seen."""
+    """Whether a link without mass carries a slide that is off along its own axis: there is nothing to draw."""
     body = mech.bodies[child]
     carrier = mech.bodies[body.parent]
     if carrier.mass or not body.kind.slide:
@@ -347,15 +340,15 @@ def _slides_past(mech: lw.Mechanism, child: int) -> bool:
 
 
 def _named(mech: lw.Mechanism, index: int, normal: np.ndarray | None) -> dict[str, np.ndarray]:
-    """Frames of a link in a plane with this normal that are at no joint, such as a coupler's point: one per place."""
+    """Frames of a link in a plane with this normal, away from joints, such as a coupler's point; one of equal ones."""
     labelled: dict[str, np.ndarray] = {}
     if normal is None:
         return labelled
-    taken = [np.zeros(3), *_carried(mech, index)]
+    joints = [np.zeros(3), *_carried(mech, index)]
     link = mech.link_names[index].split("/")[0]  # a body of MJCF is no point of itself, wherever its joint is
     for name, frame in mech.frames.items():
         within = frame.body == index and abs(frame.position @ normal) < SAME_POINT
-        if within and name != link and _distinct([frame.position], besides=[*taken, *labelled.values()]):
+        if within and name != link and _distinct([frame.position], besides=[*joints, *labelled.values()]):
             labelled[name] = np.asarray(frame.position)
     return labelled
 
@@ -363,28 +356,22 @@ def _named(mech: lw.Mechanism, index: int, normal: np.ndarray | None) -> dict[st
 def _normals(mech: lw.Mechanism) -> list[np.ndarray | None]:
     """The normal of the plane in which all links move, in the frame of each; None where there is no such plane."""
     rotations: list[np.ndarray] = []
-    for body in mech.bodies:
-        rotations.append((rotations[body.parent] if body.parent >= 0 else np.eye(3)) @ body.rotation)
     hinges: list[np.ndarray] = []
     slides: list[np.ndarray] = []
-    for rotation, body in zip(rotations, mech.bodies, strict=True):
-        if not body.kind.steps:
-            return [None] * mech.n_links
+    for body in mech.bodies:
+        rotations.append((rotations[body.parent] if body.parent >= 0 else np.eye(3)) @ body.rotation)
         for step in body.kind.steps:
-            (hinges if step.turns else slides).append(rotation @ step.axis)
-    if not hinges or np.linalg.norm(np.cross(hinges, hinges[0]), axis=-1).max() > FLAT:
-        return [None] * mech.n_links
-    if slides and np.abs(np.array(slides) @ hinges[0]).max() > FLAT:
-        return [None] * mech.n_links
-    return [rotation.T @ hinges[0] for rotation in rotations]
+            (hinges if step.turns else slides).append(rotations[-1] @ step.axis)
+    is_planar = bool(hinges) and all(body.kind.steps for body in mech.bodies)
+    is_planar = is_planar and np.linalg.norm(np.cross(hinges, hinges[0]), axis=-1).max() <= FLAT
+    is_planar = is_planar and np.abs(np.reshape(slides, (-1, 3)) @ hinges[0]).max(initial=0.0) <= FLAT
+    return [rotation.T @ hinges[0] if is_planar else None for rotation in rotations]
 
 
 def _rims(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
-    """(m, 2, 3) each: the rims of the wheels, and great circles of the balls, that a link rolls on, with a spoke."""
+    """(m, 2, 3) each: rims of wheels and great circles of balls of a link, with a spoke."""
     segments = []
-    for loop in mech.loops:
-        if not isinstance(loop, lw.constraints.Loop) or not isinstance(loop.kind, (lw.contact.Wheel, lw.contact.Ball)):
-            continue
+    for loop in _loops_of_kind(mech, lw.contact.Wheel, lw.contact.Ball):
         holder, frame = attachment(mech, loop, "b")
         axes = [loop.kind.axis] if isinstance(loop.kind, lw.contact.Wheel) else np.eye(3)
         for axis in axes if holder == index else ():
@@ -400,21 +387,16 @@ def _blades(mech: lw.Mechanism, index: int) -> list[np.ndarray]:
     """(1, 2, 3) each: the knife edges that a link glides on."""
     half = BLADE * max((float(np.linalg.norm(body.position)) for body in mech.bodies), default=0.0) or 0.1
     segments = []
-    for loop in mech.loops:
-        if isinstance(loop, lw.constraints.Loop) and isinstance(loop.kind, lw.contact.KnifeEdge):
-            holder, frame = attachment(mech, loop, "b")
-            if holder == index:
-                ahead = half * (frame[:3, :3] @ np.asarray(loop.kind.direction))
-                segments.append(np.array([[frame[:3, 3] - ahead, frame[:3, 3] + ahead]]))
+    for loop in _loops_of_kind(mech, lw.contact.KnifeEdge):
+        holder, frame = attachment(mech, loop, "b")
+        if holder == index:
+            ahead = half * (frame[:3, :3] @ np.asarray(loop.kind.direction))
+            segments.append(np.array([[frame[:3, 3] - ahead, frame[:3, 3] + ahead]]))
     return segments
 
 
-def _floats(mech: lw.Mechanism, index: int) -> bool:
-    return mech.bodies[index].kind.is_free
-
-
 def _distinct(points: Sequence[np.ndarray], besides: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
-    """The points without repetitions, and without those of ``besides``."""
+    """The points without repetitions and without ``besides``."""
     distinct: list[np.ndarray] = []
     for point in points:
         if all(np.linalg.norm(point - other) > SAME_POINT for other in (*besides, *distinct)):
@@ -422,13 +404,8 @@ def _distinct(points: Sequence[np.ndarray], besides: Sequence[np.ndarray] = ()) 
     return distinct
 
 
-def _beyond(tip: np.ndarray, end: np.ndarray) -> bool:
-    """Whether a tip continues the bar from the origin to ``end``."""
-    return tip @ end > end @ end and np.linalg.norm(np.cross(tip, end)) < FLAT * (tip @ end)
-
-
 def _plate(points: list[np.ndarray]) -> np.ndarray:
-    """(k, 3): corners of the convex plate that three or more points of one plane span, in order; otherwise none."""
+    """(k, 3): corners of the convex plate spanned by three or more points of one plane, in order; otherwise empty."""
     if len(points) < 3:
         return np.zeros((0, 3))
     middle = np.mean(points, axis=0)
@@ -440,8 +417,8 @@ def _plate(points: list[np.ndarray]) -> np.ndarray:
 
 
 def _rod_end(body: Any) -> list[np.ndarray]:
-    """Where the uniform bar ends that starts at the joint and has the link's second moment along the way to its mass
-    centre: m s^2 / 3 on either side, from the centre on."""
+    """End of the uniform bar from the joint through the mass centre with the link's second moment: m s^2 / 3 on either
+    side of the centre."""
     way = float(np.linalg.norm(body.com))
     if way <= SAME_POINT:
         return []
@@ -450,7 +427,7 @@ def _rod_end(body: Any) -> list[np.ndarray]:
     return [body.com + direction * np.sqrt(max(3.0 * moment / body.mass, 0.0) if body.mass > 0.0 else 0.0)]
 
 
-def _from_origin(ends: Sequence[np.ndarray]) -> np.ndarray:
+def _spokes(ends: Sequence[np.ndarray]) -> np.ndarray:
     """(m, 2, 3)"""
     return np.array([[np.zeros(3), end] for end in ends]).reshape(-1, 2, 3)
 

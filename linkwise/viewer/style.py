@@ -1,4 +1,4 @@
-"""The one style of the project's pictures, and the only door to matplotlib: figures, colours, files.
+"""The style of the project's pictures, and the only import of matplotlib: figures, colours, files.
 
 Figures are made without pyplot: nothing is registered anywhere, no window opens, no backend is chosen, and a figure
 nobody refers to is gone.  Notebooks show them as results of cells.  To draw into a window, hand over axes of your own.
@@ -54,18 +54,21 @@ class MissingLibrary(ImportError, ValueError):
 
 
 def styled(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that draws, with the project's style in force while it runs and matplotlib known to be there."""
+    """Decorate a function that draws: it runs in the project's style, and raises if matplotlib is missing."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        with matplotlib().rc_context({**SETTINGS, "axes.prop_cycle": _cycle()}):
+        library = matplotlib()
+        from cycler import cycler
+
+        with library.rc_context({**SETTINGS, "axes.prop_cycle": cycler(color=COLOURS)}):
             return function(*args, **kwargs)
 
     return run
 
 
 def figure(width: float = WIDTH, height: float = 4.2) -> Figure:
-    """An empty figure, its size in inches; what is in it arranges itself without overlaps."""
+    """An empty figure, its size in inches, with a layout that avoids overlaps."""
     matplotlib()
     from .picture import Picture
 
@@ -74,33 +77,32 @@ def figure(width: float = WIDTH, height: float = 4.2) -> Figure:
 
 def subplots(rows: int = 1, columns: int = 1, width: float = WIDTH, height: float = 4.2, **options: Any) -> Any:
     """(figure, axes) as pyplot.subplots gives them; ``options`` such as sharex and width_ratios."""
-    made = figure(width, height)
-    return made, made.subplots(rows, columns, **options)
+    empty = figure(width, height)
+    return empty, empty.subplots(rows, columns, **options)
 
 
-def save(made: Figure, path: str | Path | None) -> Figure:
+def curve(k: int) -> dict[str, Any]:
+    """Colour and line style of the k-th of several curves."""
+    return {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
+
+
+def save(figure: Figure, path: str | Path | None) -> Figure:
     """The figure, written to ``path`` if there is one: vectors for .svg and .pdf, dots for .png and others."""
     if path is not None:
         file = Path(path)
-        supported = made.canvas.get_supported_filetypes()
+        supported = figure.canvas.get_supported_filetypes()
         if file.suffix[1:].lower() not in supported:
             raise ValueError(f"pictures are written as .png, .svg or .pdf, not as {file.name!r}")
         # A date in the file would make two equal pictures differ.
         dated = {".svg": "Date", ".pdf": "CreationDate"}.get(file.suffix.lower())
-        made.savefig(file, metadata={dated: None} if dated else None)
-    return made
+        figure.savefig(file, metadata={dated: None} if dated else None)
+    return figure
 
 
 def matplotlib() -> Any:
-    """The library, or what to do where it is not installed."""
+    """The library; raises with the command that installs it."""
     try:
         import matplotlib
     except ImportError:
         raise MissingLibrary("drawing needs matplotlib: pip install 'linkwise[plot]'") from None
     return matplotlib
-
-
-def _cycle() -> Any:
-    from cycler import cycler
-
-    return cycler(color=COLOURS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Solid, along, ball, box, cylinder, octahedron
+from .shapes import Solid, axis_frame, ball, box, cylinder, octahedron
 from .skeleton import JointMark, is_free
 from .style import ORANGE, SKY
 
@@ -17,13 +17,15 @@ POINT = 0.7  # radius of the dot at a named point of a link, in units of that of
 
 @dataclass(frozen=True)
 class Symbol:
-    """solids    what the joint is
-    rails     (m, 2, 3) along which it slides
-    threads   polylines (k, 3) around it
-    ways      (m, 2, 3) from the joint's fixed side to its moving side, where nothing guides it
-    axes      (m, 2, 3) centre lines of its axes
+    """A joint as solids and lines.
+
+    solids    body of the joint
+    rails     (m, 2, 3): guides of slides
+    threads   polylines (k, 3) around screws
+    ways      (m, 2, 3): from the joint's fixed side to its moving side, for joints without a guide
+    axes      (m, 2, 3): centre lines of its axes
     colour    of the solids
-    n_fixed   how many of the solids, the first ones, stay with the joint's fixed side
+    n_fixed   count of the solids, the first ones, on the joint's fixed side
     """
 
     solids: list[Solid]
@@ -36,25 +38,26 @@ class Symbol:
 
 
 def symbol(mark: JointMark, size: float) -> Symbol:
-    """The symbol of a joint, ``size`` metres being the radius of a pin: what its kind says (``Joint.symbol``), where it
-    is."""
+    """The symbol of a joint (``Joint.symbol``) in the world; ``size`` metres is the radius of a pin."""
     drawn = mark.kind.symbol()
-    here = Symbol(
+    centre_lines = [(_direction(mark, line), line.half * size) for line in drawn.centre_lines]
+    rails = [_rail(mark, rail, size) for rail in drawn.rails]
+    if mark.guides_only and rails:
+        return Symbol([], rails=rails)
+    return Symbol(
         [_solid(mark, solid, size) for solid in drawn.solids],
-        [_placed_rail(mark, rail, size) for rail in drawn.rails],
+        rails,
         [_thread(mark, thread, size) for thread in drawn.threads],
-        [_way(mark)] if drawn.way and not is_free(mark) else [],
-        [_centre_line(mark.origin, _direction(mark, line), line.half * size) for line in drawn.centre_lines],
+        [np.array([mark.start[:3, 3], mark.origin])] if drawn.way and not is_free(mark) else [],
+        [np.array([mark.origin - half * axis, mark.origin + half * axis]) for axis, half in centre_lines],
         COLOURS[drawn.colour],
         sum(solid.fixed for solid in drawn.solids),
     )
-    return Symbol([], rails=here.rails) if mark.guides_only and here.rails else here
 
 
 def _direction(mark: JointMark, part: Any) -> np.ndarray:
     """The axis of a part, in the world."""
-    side = mark.start if part.fixed else mark.end
-    return side[:3, :3] @ np.asarray(part.axis)
+    return (mark.start if part.fixed else mark.end)[:3, :3] @ np.asarray(part.axis)
 
 
 def _solid(mark: JointMark, part: Any, size: float) -> Solid:
@@ -64,16 +67,19 @@ def _solid(mark: JointMark, part: Any, size: float) -> Solid:
         return octahedron(mark.origin, part.radius * size)
     if part.shape == "box":
         side = mark.start if part.fixed else mark.end
-        frame = side[:3, :3] if part.axis is None else along(_direction(mark, part))
+        frame = side[:3, :3] if part.axis is None else axis_frame(_direction(mark, part))
         return box(mark.origin, frame, tuple(half * size for half in part.half))
     axis = _direction(mark, part)
     centre = mark.origin + part.at * size * axis if part.at else mark.origin
     return cylinder(centre, axis, part.radius * size, part.length * size)
 
 
-def _placed_rail(mark: JointMark, part: Any, size: float) -> np.ndarray:
+def _rail(mark: JointMark, part: Any, size: float) -> np.ndarray:
+    """(2, 3): a straight guide through the joint's zero, its position and the ends of its travel, and a bit beyond."""
     axis = _direction(mark, part)
-    middle = _rail(mark, axis, part.beyond * size)
+    zero = float((mark.start[:3, 3] - mark.origin) @ axis)
+    stops = [0.0, zero, *(zero + end for end in mark.travel or ())]
+    middle = mark.origin + np.outer([min(stops) - part.beyond * size, max(stops) + part.beyond * size], axis)
     if part.across is None:
         return middle
     across = np.cross(mark.end[:3, :3] @ np.asarray(part.across[0]), axis)
@@ -81,24 +87,10 @@ def _placed_rail(mark: JointMark, part: Any, size: float) -> np.ndarray:
 
 
 def _thread(mark: JointMark, part: Any, size: float) -> np.ndarray:
+    """(61, 3): three turns of a helix around the joint's axis."""
     axis = mark.end[:3, :3] @ np.asarray(part.axis)
     turns = np.linspace(0.0, 6.0 * np.pi, 61)
     handed = 1.0 if part.right else -1.0
     circle = np.stack([np.cos(turns), handed * np.sin(turns)])
     advance = np.outer(np.linspace(-part.half, part.half, 61) * size, axis)
-    return mark.origin + part.radius * size * (along(axis)[:, :2] @ circle).T + advance
-
-
-def _centre_line(origin: np.ndarray, axis: np.ndarray, half: float) -> np.ndarray:
-    return np.array([origin - half * axis, origin + half * axis])
-
-
-def _way(mark: JointMark) -> np.ndarray:
-    return np.array([mark.start[:3, 3], mark.origin])
-
-
-def _rail(mark: JointMark, axis: np.ndarray, beyond: float) -> np.ndarray:
-    """The straight way along which a joint slides: past its zero, past where it is, and past the ends of its travel."""
-    zero = float((mark.start[:3, 3] - mark.origin) @ axis)
-    stops = [0.0, zero, *(zero + end for end in mark.travel or ())]
-    return mark.origin + np.outer([min(stops) - beyond, max(stops) + beyond], axis)
+    return mark.origin + part.radius * size * (axis_frame(axis)[:, :2] @ circle).T + advance

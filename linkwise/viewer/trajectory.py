@@ -31,12 +31,16 @@ DASHES = (":", "--", "-.", "-")  # of events
 
 @dataclass(frozen=True)
 class States:
-    """t (m,), q (m, nq), v (m, nv), and what a trajectory says of its own forces, energy, loops and events.
+    """The plotted quantities of a trajectory, or of a driven motion over the positions of its input.
 
-    ``tau`` (m, nv) is None unless something drives the motion; ``conserves`` says whether nothing adds or takes energy.
-    ``smooth`` are the same t, q, v, with more between the samples where a trajectory has few and can interpolate;
-    ``passive`` are the elements that store energy besides; ``drive_forces`` are by drive, at the times of
-    ``smooth``.  Of a driven motion t are the positions of its input, which ``over`` names, and ``a`` (m, nv) is shown.
+    t, q, v        (m,), (m, nq), (m, nv)
+    tau            (m, nv): commanded joint forces; None where all are zero
+    conserves      whether nothing adds or takes energy
+    smooth         t, q, v with more samples, where a trajectory has few and can interpolate
+    passive        force elements that store energy
+    drive_forces   by drive, at the times of ``smooth``
+    a              (m, nv): accelerations of a driven motion
+    over           label of t
     """
 
     mech: lw.Mechanism
@@ -73,16 +77,16 @@ def plot_trajectory(
                  its accelerations; or anything with ``t`` (m,), ``q`` (m, nq), ``v`` (m, nv) and its mechanism, such as
                  that of lw.simulate; ``tau`` (m, nv), ``events``, ``energy``, ``passive`` and ``wrenches`` are used
                  where it has them
-    mech         its mechanism, if it does not know it
+    mech         the mechanism of a trajectory without one
     joints       those to show; by default all with coordinates of their own
     energy       kinetic, potential and total energy; beside them the change of the total where nothing adds or takes
                  energy, the power of the joint forces where there are any
     loops        of a mechanism with loops: how far they are open and how fast their sides slip; not of driven motions
     degrees      angles, their rates and accelerations in degrees; in radians by default
 
-    Up to seven curves of one unit share a panel.  Quaternions are shown as their four numbers, of the sign that makes
-    them continuous, beside the angular velocity in the axes of the moving link.  Forces are those that were commanded,
-    shown where any differs from zero; those of drives, and their power, are in a row of their own.
+    Up to seven curves of one unit share a panel.  Quaternions are shown as four continuous numbers, beside the angular
+    velocity in the axes of the moving link.  Commanded forces are shown where any differs from zero.  Forces and power
+    of drives have their own row.
     """
     states = _states(trajectory, mech, Units(degrees))
     groups = _groups(all_series(states.mech, joints))
@@ -143,7 +147,11 @@ class _Panels:
 
 def _states(trajectory: Any, mech: lw.Mechanism | None, units: Units = RADIANS) -> States:
     if isinstance(trajectory, lw.linkages.DrivenMotion):
-        return _driven_states(trajectory, units)
+        name, values = trajectory.over
+        mech, measures = trajectory.mech, measure_of(trajectory.mech, name)
+        smooth = (units.position_factor(measures) * values, trajectory.q, trajectory.v)
+        shown: dict[str, Any] = {"a": trajectory.a, "over": units.label(name, measures), "units": units}
+        return States(mech, *smooth, None, None, None, False, (), smooth, None, **shown)
     missing = [name for name in ("t", "q", "v") if not hasattr(trajectory, name)]
     if missing:
         raise TypeError(f"a trajectory has t, q and v; {type(trajectory).__name__} has no {' and no '.join(missing)}")
@@ -171,22 +179,14 @@ def _states(trajectory: Any, mech: lw.Mechanism | None, units: Units = RADIANS) 
     return States(mech, t, q, v, tau, energy, error, conserves, events, smooth, passive, slip, drives, units=units)
 
 
-def _driven_states(motion: lw.linkages.DrivenMotion, units: Units) -> States:
-    name, values = motion.over
-    measures = measure_of(motion.mech, name)
-    over = units.label(name, measures)
-    smooth = (units.position_factor(measures) * values, motion.q, motion.v)
-    return States(motion.mech, *smooth, None, None, None, False, (), smooth, None, a=motion.a, over=over, units=units)
-
-
 def _dissipates(mech: lw.Mechanism, trajectory: Any) -> bool:
     """Whether something other than joint forces adds or takes energy: drives, wrenches, actuators, dampers,
     friction."""
     if mech.constraints.driven:
         return True
-    passive, acting = getattr(trajectory, "passive", None), mech.forces.active
+    passive, active = getattr(trajectory, "passive", None), mech.forces.active
     of_joints = () if passive is not None else ("damping", "friction", "limits")
-    if not {*of_joints, "actuators", "tendons", "contact"}.isdisjoint(acting):
+    if not {*of_joints, "actuators", "tendons", "contact"}.isdisjoint(active):
         return True
     elements = getattr(passive, "elements", ())
     taking = any(np.any(getattr(element, name, 0.0)) for element in elements for name in ("damping", "friction"))
@@ -195,7 +195,7 @@ def _dissipates(mech: lw.Mechanism, trajectory: Any) -> bool:
 
 
 def _groups(every: list[Series]) -> list[list[Series]]:
-    """Curves that share a row: same unit, at most as many as colours; quaternions joint by joint."""
+    """Curves by row: those of one unit, at most one per colour; quaternions joint by joint."""
     groups: list[list[Series]] = []
     for measures in (ANGLE, LENGTH, OTHER):
         same = [curve for curve in every if curve.measures == measures]
@@ -212,49 +212,42 @@ def _plot_group(panels: _Panels, row: int, states: States, group: list[Series]) 
     axes = [panels.add(row, column) for column in range(panels.columns)]
     positions, rates, *forces = axes
     t, q, v = states.smooth
-    signs = (
-        _continuous_signs(np.stack([curve.positions(q) for curve in group], axis=-1)) if measures == QUATERNION else 1.0
-    )
-    for k, one in enumerate(group, -1 if measures == QUATERNION else 0):  # x, y, z as the angular velocities, w black
+    signs: Any = 1.0
+    if measures == QUATERNION:  # q and -q are one rotation: the signs that make it continuous
+        quaternions = np.stack([curve.positions(q) for curve in group], axis=-1)
+        turned = np.einsum("ij,ij->i", quaternions[1:], quaternions[:-1]) < 0.0
+        signs = np.cumprod(np.concatenate([[1.0], np.where(turned, -1.0, 1.0)]))
+    for k, curve in enumerate(group, -1 if measures == QUATERNION else 0):  # x, y, z as the angular velocities, w black
         look = {"color": COLOURS[k], "linestyle": STYLES[k]}
-        if one.q is not None:
-            positions.plot(t, factor * signs * one.positions(q), label=one.label, **look)
-        if one.v is not None:
-            rates.plot(t, rate_factor * one.velocities(v), label=None if one.q is not None else one.label, **look)
-        acting = one.forces(states.tau) if states.tau is not None else None
-        if acting is not None:
-            forces[0].plot(states.t, acting, **look)
-        if states.a is not None and one.v is not None:
-            forces[0].plot(states.t, rate_factor * one.velocities(states.a), **look)
+        if curve.q is not None:
+            positions.plot(t, factor * signs * curve.positions(q), label=curve.label, **look)
+        if curve.v is not None:
+            rates.plot(t, rate_factor * curve.velocities(v), label=None if curve.q is not None else curve.label, **look)
+        force = curve.forces(states.tau) if states.tau is not None else None
+        if force is not None:
+            forces[0].plot(states.t, force, **look)
+        if states.a is not None and curve.v is not None:
+            forces[0].plot(states.t, rate_factor * curve.velocities(states.a), **look)
     positions.set_ylabel(f"{TITLES[measures]} ({unit})" if unit else TITLES[measures])
     rates.set_ylabel(f"{'angular velocity' if measures == QUATERNION else 'velocity'} ({rate_unit})")
     for ax in forces:
         ax.set_ylabel(FORCES[measures] if states.a is None else f"acceleration ({rate_unit}²)")
     for ax in (positions, rates):
-        _show_constants(ax)
+        values = np.concatenate([np.zeros(0), *(line.get_ydata() for line in ax.get_lines())])
+        middle = values.mean() if len(values) else 0.0
+        scale = max(1.0, abs(middle))
+        if np.abs(values - middle).max(initial=0.0) < ROUND_OFF * scale:  # which would fill the panel
+            ax.set_ylim(middle - 0.05 * scale, middle + 0.05 * scale)
     _legend(axes[-1], *axes[:-1])
 
 
 def _legend(ax: Any, *others: Any, beside_nothing: bool = False) -> None:
-    """The names of the curves of all axes of a row, right of it; in the place of the next panel if there is none."""
+    """The names of the curves of all axes of a row, right of it, or in the space of a missing panel."""
     curves = [line for panel in (*others, ax) for line in panel.get_lines() if not line.get_label().startswith("_")]
-    made = ax.legend(handles=curves, loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0, handlelength=1.6)
-    made.set_in_layout(not beside_nothing)
-
-
-def _show_constants(ax: Any) -> None:
-    """Limits around curves that only vary by round-off, which would fill the panel otherwise."""
-    values = np.concatenate([np.zeros(0), *(line.get_ydata() for line in ax.get_lines())])
-    middle = values.mean() if len(values) else 0.0
-    scale = max(1.0, abs(middle))
-    if np.abs(values - middle).max(initial=0.0) < ROUND_OFF * scale:
-        ax.set_ylim(middle - 0.05 * scale, middle + 0.05 * scale)
-
-
-def _continuous_signs(quaternions: np.ndarray) -> np.ndarray:
-    """(m,): q and -q are the same rotation; the signs with which each follows its neighbour."""
-    turned = np.einsum("ij,ij->i", quaternions[1:], quaternions[:-1]) < 0.0
-    return np.cumprod(np.concatenate([[1.0], np.where(turned, -1.0, 1.0)]))
+    legend = ax.legend(
+        handles=curves, loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0.0, handlelength=1.6
+    )
+    legend.set_in_layout(not beside_nothing)
 
 
 def _energies(mech: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -298,9 +291,8 @@ def _plot_drives(panels: _Panels, row: int, states: States) -> None:
     times = states.smooth[0]
     rates = np.array([states.mech.constraints.drives_at(t)[:, 1] for t in times])
     for k, (name, values) in enumerate(states.drive_forces.items()):
-        look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
-        forces.plot(times, values, label=name, **look)
-        powers.plot(times, values * rates[:, k], **look)
+        forces.plot(times, values, label=name, **style.curve(k))
+        powers.plot(times, values * rates[:, k], **style.curve(k))
     forces.set_ylabel("force of drives\n(N or N m)")
     powers.set_ylabel("power of\ndrives (W)")
     _legend(powers, forces, beside_nothing=panels.columns > 2)

@@ -1,4 +1,4 @@
-"""From where a mechanism is seen: flat if all of it moves in one plane, in space otherwise.  No matplotlib here."""
+"""Views of mechanisms: flat for those that move in one plane, in space otherwise.  No matplotlib here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class View:
 
     @property
     def toward(self) -> np.ndarray:
-        """(3,): from the picture to whoever looks at it."""
+        """(3,): from the picture to the onlooker."""
         return np.cross(self.right, self.up)
 
     def project(self, points: np.ndarray) -> np.ndarray:
@@ -34,7 +34,7 @@ class View:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """Names of the picture's axes: those of the world's axes they are along, if any."""
+        """Labels of the picture's axes, named after parallel axes of the world."""
         return _label(self.right, "across"), _label(self.up, "up")
 
 
@@ -46,7 +46,7 @@ def _label(direction: np.ndarray, otherwise: str) -> str:
 
 
 def view_of(mech: lw.Mechanism, q: np.ndarray, view: str, points: np.ndarray, azimuth: float = -60.0) -> View:
-    """The view called for: "3d", a pair of axes such as "xz" (the first to the right, the second up), or "auto".
+    """The view of a name: "3d", a pair of axes such as "xz" (the first to the right, the second up), or "auto".
 
     In space the onlooker stands at ``azimuth`` degrees, counted about the upward axis from the axis after it.
     """
@@ -60,14 +60,16 @@ def view_of(mech: lw.Mechanism, q: np.ndarray, view: str, points: np.ndarray, az
         flat = _facing(mech, normal)
         if np.ptp(flat.project(points), axis=0).max(initial=0.0) > 1e-3 * np.ptp(points, axis=0).max(initial=0.0):
             return flat  # otherwise all of it is on one line of sight, such as a shaft seen along its axis
-    up, turn = _upward(mech), np.radians(azimuth)
+    # The axis nearest to the direction against gravity; z without gravity.
+    up = np.eye(3)[int(np.argmax(np.abs(mech.gravity)))] if np.any(mech.gravity) else np.eye(3)[2]
+    turn = np.radians(azimuth)
     return View(np.cos(turn) * np.roll(up, 2) - np.sin(turn) * np.roll(up, 1), up, flat=False)
 
 
 def plane_of_motion(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray | None:
-    """(3,): the normal of the plane in which all links move and rotate, or None if there is none.
+    """(3,): the normal of the plane in which all links move and rotate, or None.
 
-    The joints' motions at one configuration decide: where all links rotate about one direction only, it stays the same.
+    One configuration decides: if all links rotate about one direction, they do so in all configurations.
     """
     if mech.nv == 0:
         return None
@@ -75,18 +77,17 @@ def plane_of_motion(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray | None:
     twists = lw.link_velocities(mech, q, np.eye(mech.nv)).reshape(mech.nv, -1, 2, 3)
     twists = np.einsum("nij,vnaj->vnai", rotations, twists)
     rotations, translations = (twists[:, :, part].reshape(-1, 3) for part in (0, 1))
-    normal = _only_direction(rotations) if rotations.any() else _across(translations, mech.gravity)
+    if rotations.any():  # the direction that all rotations share, if they do
+        lengths = np.linalg.norm(rotations, axis=-1)
+        longest = rotations[np.argmax(lengths)]
+        normal = longest / np.linalg.norm(longest)
+        if np.linalg.norm(np.cross(rotations, normal), axis=-1).max() > PARALLEL * lengths.max():
+            return None
+    else:
+        normal = _across(translations, mech.gravity)
     if normal is None or np.abs(translations @ normal).max() > PARALLEL * np.linalg.norm(translations, axis=-1).max():
         return None
     return normal
-
-
-def _only_direction(vectors: np.ndarray) -> np.ndarray | None:
-    """The direction that all vectors other than zero share, if they do."""
-    longest = vectors[np.argmax(np.linalg.norm(vectors, axis=-1))]
-    direction = longest / np.linalg.norm(longest)
-    apart = np.linalg.norm(np.cross(vectors, direction), axis=-1)
-    return direction if apart.max() <= PARALLEL * np.linalg.norm(vectors, axis=-1).max() else None
 
 
 def _across(translations: np.ndarray, gravity: np.ndarray) -> np.ndarray | None:
@@ -106,22 +107,11 @@ def _across(translations: np.ndarray, gravity: np.ndarray) -> np.ndarray | None:
 
 def _facing(mech: lw.Mechanism, normal: np.ndarray) -> View:
     """The plane with the given normal, upright against gravity, from the side where its axes point right and up."""
-    up = None
-    for against in (-mech.gravity, *np.eye(3)[[2, 1]]):
-        within = against - normal * (against @ normal)
-        if np.linalg.norm(within) > 1e-3 * max(float(np.linalg.norm(against)), PARALLEL):
-            up = within / np.linalg.norm(within)
-            break
-    assert up is not None  # two of the world's axes are never both along the normal
+    upward = ((x, x - normal * (x @ normal)) for x in (-mech.gravity, *np.eye(3)[[2, 1]]))
+    # Two of the world's axes are never both along the normal.
+    up = next(y for x, y in upward if np.linalg.norm(y) > 1e-3 * max(float(np.linalg.norm(x)), PARALLEL))
+    up = up / np.linalg.norm(up)
     up = np.where(np.abs(up) < PARALLEL, 0.0, up)
     right = np.cross(up, normal)
     right = np.where(np.abs(right) < PARALLEL, 0.0, right)
     return View(right * np.sign(right[np.argmax(np.abs(right))]), up, flat=True)
-
-
-def _upward(mech: lw.Mechanism) -> np.ndarray:
-    """The world's axis nearest to the direction against gravity; z without gravity."""
-    if not np.any(mech.gravity):
-        return np.eye(3)[2]
-    main = int(np.argmax(np.abs(mech.gravity)))
-    return np.eye(3)[main]

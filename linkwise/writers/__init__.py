@@ -1,7 +1,7 @@
 """Mechanisms written to files: ``mech.save`` and ``linkwise convert``.
 
-What a format cannot say is told: in one warning where it does not concern how the parts move, and as an error where it
-does (joints and loops that cannot be composed of what the format has).
+A writer warns once of parts that its format cannot express, and raises for joints and loops that cannot be composed of
+those of the format.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def save(mech: Mechanism, path: str | os.PathLike[str], strict: bool = False, me
 
 
 def text_of(mech: Mechanism, ending: str, location: Any = None, strict: bool = False, remarks: bool = True) -> str:
-    """The document that ``save`` writes; ``place`` is what messages call it.
+    """The document that ``save`` writes; messages call it ``location``.
 
-    With ``remarks`` it is told as well what is written otherwise than it is here."""
+    With ``remarks``, the warning also lists parts that are written in another form.
+    """
     return _written(mech, ending, location, strict, remarks)[0]
 
 

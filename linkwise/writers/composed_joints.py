@@ -7,7 +7,7 @@ that mimics it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +19,14 @@ from linkwise.mechanism.annotation import Coordinates
 from linkwise.writers.report import Report
 
 
-def with_joints_of(mech: Mechanism, has: Callable[[Joint], bool], report: Report) -> Mechanism:
-    """The mechanism with joints alone that a format ``has``; what cannot be composed of such is refused."""
+def compose_joints(mech: Mechanism, word: str, report: Report) -> Mechanism:
+    """The mechanism with only those joints that the format called ``word`` has; raises for joints that cannot be
+    composed of them.
+    """
+
+    def has(kind: Joint) -> bool:
+        return word in kind.formats and kind.formats[word].fits(kind)
+
     if all(has(body.kind) for body in mech.bodies):
         return mech
     names: dict[str, tuple[str, ...]] = {}
@@ -73,7 +79,8 @@ def _parts(body: Body, report: Report) -> list[Body]:
         if not made:
             part = replace(part, rotation=body.rotation, position=body.position)
         last = len(made) == len(names) - 1
-        made.append(part if last else _massless_body(part, f"{body.link}/{part.joint}"))
+        massless: dict[str, Any] = {"mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3))}
+        made.append(part if last else replace(part, link=f"{body.link}/{part.joint}", **massless))
     return made
 
 
@@ -84,8 +91,9 @@ def _name(body: Body, step: Step) -> str:
 
 
 def _moved_body(body: Body, joint: str, step: Step, k: int | None = None, mimic: Mimic | None = None) -> Body:
-    """The body moved by one step where the one before it has left it; k is the coordinate whose numbers it has, None
-    for none."""
+    """The body moved by one step, at the pose left by the step before; ``k`` is the coordinate whose numbers it takes,
+    None for none.
+    """
 
     def part(values: Any) -> tuple[float, ...]:
         return (0.0,) if k is None else (values[k],)
@@ -108,10 +116,6 @@ def _moved_body(body: Body, joint: str, step: Step, k: int | None = None, mimic:
         limits=limits,
         mimic=mimic,
     )
-
-
-def _massless_body(body: Body, link: str) -> Body:
-    return replace(body, link=link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
 
 
 def _renamed(mech: Mechanism, names: dict[str, tuple[str, ...]]) -> Any:

@@ -13,7 +13,7 @@ HERE = np.eye(3)
 
 
 def pose_of(look: Look) -> Pose:
-    """Its rotation and position in the frame of the link."""
+    """Rotation and position of a visual in the frame of its link."""
     numbers = np.reshape(look.pose, (3, 4))
     return numbers[:, :3], numbers[:, 3]
 
@@ -35,7 +35,7 @@ def scale_of(look: Look) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 
 def mesh_path(look: Look, document: Path | None) -> str | None:
-    """The mesh file relative to the document's folder, absolute for text; None if it is not found."""
+    """The mesh file relative to the document's folder, absolute for text; None if it is missing."""
     if look.path is None:
         return None
     there = look.path.absolute()

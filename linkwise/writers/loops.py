@@ -1,4 +1,4 @@
-"""Loops and couplings as the companion file in TOML that ``readers/loops`` reads: what URDF+ has no words for."""
+"""Loops and couplings that URDF+ cannot express, as the companion file in TOML that ``readers/loops`` reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwise.writers.report import Report
 
 
 def refuse_functions(mech: Mechanism, report: Report) -> None:
-    """Refuse what is driven in time or has ratios that are functions."""
+    """Raise for loops that are driven in time or have functions as ratios."""
     for loop in mech.loops:
         of_rates = isinstance(loop, Coupling) and (
             not loop.keeps_position or (loop.ratios_change and loop.relation is None)

@@ -14,11 +14,11 @@ class Report:
     """The report of one document.
 
     format_name   such as "URDF"
-    place         what the document is called in messages
-    strict        whether what cannot be said is an error
-    remarks       whether what is written otherwise than it is here is told
-    file          that the document becomes; None where it is text alone, which has no companions
-    companions    {name: text} of files that go beside it
+    location      name of the document in messages
+    strict        whether an omission is an error
+    remarks       whether the warning lists the parts that are written in another form
+    file          that the document becomes; None for text, which has no companions
+    companions    {name: text} of files beside it
     """
 
     def __init__(
@@ -30,11 +30,11 @@ class Report:
         self._remarks: dict[str, list[str]] = {}
 
     def omit(self, feature: str, name: str = "") -> None:
-        """Something that the format cannot say is left out, of the named joint, link, ..."""
+        """Record a part that the format cannot express, of the named joint, link, ..."""
         self._omitted.setdefault(feature, []).extend([name] if name else [])
 
     def remark(self, message: str, name: str = "") -> None:
-        """Something is written otherwise than it is here; names go behind the message."""
+        """Record a part that is written in another form; names follow the message."""
         self._remarks.setdefault(message, []).extend([name] if name else [])
 
     def refuse(self, message: str) -> MechanismError:
@@ -42,8 +42,9 @@ class Report:
         return MechanismError(f"{self._place}: {message}")
 
     def tell(self) -> None:
-        """One warning, or an error."""
-        left_out = "; ".join(_counted(feature, names) for feature, names in self._omitted.items())
+        """Issue one warning, or raise with ``strict``."""
+        omitted = self._omitted.items()
+        left_out = "; ".join(f"{feature} of {listed(names)}" if names else feature for feature, names in omitted)
         messages = [f"{self.format_name} cannot say, and leaves out: {left_out}"] if left_out else []
         remarks = self._remarks if self._tells_remarks else {}
         messages += [f"{remark}: {listed(names)}" if names else remark for remark, names in remarks.items()]
@@ -53,10 +54,6 @@ class Report:
         if left_out and self._strict:
             raise MechanismError(told)
         warn_caller(told, OmissionWarning if left_out else MechanismWarning)
-
-
-def _counted(feature: str, names: list[str]) -> str:
-    return f"{feature} of {listed(names)}" if names else feature
 
 
 def listed(names: Iterable[str]) -> str:

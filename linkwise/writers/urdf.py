@@ -9,13 +9,13 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from linkwise.mechanics.joints import Joint
 from linkwise.mechanism import GROUND, Actuator, Body, Coupling, EffortRange, Look, Loop, Mechanism, Pose, Shape
 from linkwise.mechanism.annotation import USUAL_INTEGRATOR, USUAL_TIMESTEP, configuration
 from linkwise.mechanism.elements import RECORDS, name_of
 from linkwise.mechanism.looks import MESH
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.welding import composed
-from linkwise.writers.composed_joints import with_joints_of
+from linkwise.writers.composed_joints import compose_joints
 from linkwise.writers.looks import mesh_path, pose_of, scale_of
 from linkwise.writers.loops import refuse_functions, toml_of
 from linkwise.writers.report import Report, listed
@@ -29,7 +29,7 @@ FORMAT = "urdf"
 
 def written(mech: Mechanism, report: Report) -> str:
     """The mechanism as URDF text: its ground is the root link "ground", frames are links without mass."""
-    mech = with_joints_of(mech, _has, report)
+    mech = compose_joints(mech, FORMAT, report)
     root = element(None, "robot", name=mech.name)
     if tuple(mech.gravity.tolist()) != STANDARD_GRAVITY:
         element(root, "gravity", xyz=mech.gravity)
@@ -53,10 +53,6 @@ def written(mech: Mechanism, report: Report) -> str:
     return document(root)
 
 
-def _has(kind: Joint) -> bool:
-    return FORMAT in kind.formats and kind.formats[FORMAT].fits(kind)
-
-
 def _origin(parent: Element, pose: Pose) -> None:
     rotation, position = pose
     if not (np.array_equal(rotation, np.eye(3)) and not np.any(position)):
@@ -64,7 +60,7 @@ def _origin(parent: Element, pose: Pose) -> None:
 
 
 def roll_pitch_yaw(r: np.ndarray) -> tuple[float, float, float]:
-    """Angles with r = Rz(yaw) Ry(pitch) Rx(roll), exact where the pitch is straight up too."""
+    """Angles with r = Rz(yaw) Ry(pitch) Rx(roll), exact for vertical pitch too."""
     flat = math.hypot(r[0, 0], r[1, 0])
     yaw = math.atan2(r[1, 0], r[0, 0]) if flat > 1e-12 else 0.0
     pitch = math.atan2(-r[2, 0], flat)
@@ -88,11 +84,12 @@ def _inertial(link: Element, body: Body) -> None:
 def _joint(root: Element, mech: Mechanism, body: Body, report: Report) -> None:
     independent = mech.annotations.independent
     free = None if independent is None or body.mimic or body.joint in independent else "false"
-    joint = element(root, "joint", name=body.joint, type=_type(body), independent=free)
+    entry, limits = body.kind.formats[FORMAT], (*body.limits.lower, *body.limits.upper)
+    kind = entry.unlimited if entry.unlimited and not any(map(math.isfinite, limits)) else entry.type
+    joint = element(root, "joint", name=body.joint, type=kind, independent=free)
     element(joint, "parent", link=mech.bodies[body.parent].link if body.parent >= 0 else GROUND)
     element(joint, "child", link=body.link)
-    _origin(joint, (body.rotation, body.position))
-    entry = body.kind.formats[FORMAT]
+    _origin(joint, body.pose)
     for axis in entry.directions(body.kind):
         element(joint, "axis", xyz=axis)
     _limit(joint, body, report)
@@ -121,11 +118,6 @@ def _extension(body: Body) -> dict[str, Any]:
     return attributes
 
 
-def _type(body: Body) -> str:
-    entry, limits = body.kind.formats[FORMAT], (*body.limits.lower, *body.limits.upper)
-    return entry.unlimited if entry.unlimited and not any(map(math.isfinite, limits)) else entry.type
-
-
 def _limit(joint: Element, body: Body, report: Report) -> None:
     limits = body.limits
     most = {name: _one_number(getattr(limits, name)) for name in ("velocity", "effort")}
@@ -147,7 +139,7 @@ def _finite(x: float) -> float:
 
 
 def _one_number(values: tuple[float, ...]) -> float | None:
-    """The number that all coordinates have; None where they differ."""
+    """The common number of all coordinates; None if they differ."""
     return values[0] if len(set(values)) == 1 else None
 
 
@@ -157,14 +149,11 @@ def _welds(root: Element, mech: Mechanism) -> None:
     for frame in mech.frames.values():
         if frame.name in (GROUND, *mech.link_names):
             continue
-        name = f"{frame.name}_fixed"
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = unused_name(f"{frame.name}_fixed", taken)
         joint = element(root, "joint", name=name, type="fixed")
         element(joint, "parent", link=mech.bodies[frame.body].link if frame.body >= 0 else GROUND)
         element(joint, "child", link=frame.name)
-        _origin(joint, (frame.rotation, frame.position))
+        _origin(joint, frame.pose)
 
 
 # -- what is more than a tree -----------------------------------------------------------------------------------
@@ -288,7 +277,7 @@ def _look(link: Element, look: Look, report: Report) -> None:
 
 
 def _note_the_rest(mech: Mechanism, report: Report) -> None:
-    """Report everything that the format has no element for."""
+    """Report every part that the format has no element for."""
     for record in mech.elements:
         if not isinstance(record, (Actuator, EffortRange)):
             report.omit(RECORDS[type(record)].replace("_", " ").removesuffix("s"), name_of(record))

@@ -16,7 +16,7 @@ def element(parent: ElementTree.Element | None, tag: str, /, **attributes: Any) 
 
 
 def text(value: Any) -> str:
-    """Numbers with all their digits, truth values in small letters, strings as they are."""
+    """Numbers with all their digits, truth values in lower case, strings unchanged."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):

@@ -12,7 +12,7 @@ import pytest
 import linkwise as lw
 from linkwise import constraints
 from linkwise.mechanism import Mechanism
-from linkwise.mechanism.library_legged import HUMANOID_FEET, QUADRUPED_FEET
+from linkwise.mechanism.library import HUMANOID_FEET, QUADRUPED_FEET
 from tests.oracle import maximal_coordinates as oracle
 from tests.oracle import random_closed
 

@@ -94,6 +94,41 @@ def test_an_arm_pinned_at_full_reach_stands_still(links, kind):
     assert np.abs(states[0] - q).max() == np.abs(states[1]).max() == 0.0
 
 
+def spherical_linkage(arcs: tuple[float, ...], ground: float) -> lw.Mechanism:
+    """Links whose joints' axes meet in one point, at these angles to each other; the ends of the chain are on the
+    ground, at an angle to each other too."""
+
+    def turned(angle: float):
+        return Rotation.from_rotvec([0.0, angle, 0.0]).as_matrix(), np.zeros(3)
+
+    builder, axis = lw.Builder(), lw.Revolute((0.0, 0.0, 1.0))
+    for i in range(len(arcs)):
+        builder.link(f"link{i}", 1.0 + 0.2 * i, (0.1, 0.0, 0.3), 0.05 * np.eye(3))
+        builder.joint(f"joint{i}", axis, f"link{i - 1}" if i else "ground", f"link{i}", turned((0.0, *arcs)[i]))
+    builder.loop("loop", axis, f"link{len(arcs) - 1}", turned(arcs[-1]), "ground", turned(ground))
+    return builder.build("spherical linkage")
+
+
+@pytest.mark.parametrize("arcs", [(0.5, 0.7, 0.4), (0.9, 0.8), (0.6, 0.9, 0.7), (0.3, 0.4, 0.5)], ids=str)
+def test_spherical_linkages_at_full_reach_are_locked(arcs):
+    """Points on the sphere whose distance is the sum of the arcs between them have one way between them.  With the
+    closing axis reversed the ends would be nearer to each other by way of the antipode, where the linkage moves: that
+    is another linkage."""
+    mech = spherical_linkage(arcs, sum(arcs))
+    known = lw.constraints.redundancy(mech)
+    assert known.assembled and not known.around
+    assert lw.constraints.degrees_of_freedom(mech) == known.clusters[0].degrees_of_freedom == 0
+    assert known.clusters[0].infinitesimal == len(arcs) - 1
+    assert not lw.forward_dynamics(mech, mech.initial, None, np.ones(mech.nv)).any()
+
+
+@pytest.mark.parametrize(("arcs", "dofs"), [((0.5, 0.7, 0.4), 1), ((0.6, 0.9, 0.7), 1), ((0.9, 0.8), 0)], ids=str)
+def test_spherical_linkages_within_reach_move(arcs, dofs):
+    mech = spherical_linkage(arcs, 0.8 * sum(arcs))
+    q = lw.constraints.assemble(mech, np.linspace(0.4, -0.9, mech.nv))
+    assert lw.constraints.degrees_of_freedom(mech, q) == dofs and not has_infinitesimal_motions(mech)
+
+
 def test_an_arm_that_is_not_stretched_moves():
     mech = arm(3, lw.Revolute(tuple(AXIS)), 0.9)
     assert not has_infinitesimal_motions(mech)

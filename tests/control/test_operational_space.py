@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 import linkwise as lw
-from linkwise.control.lost_directions import length_of_arm
+from linkwise.control.operational_space import length_of_arm
 
 
 @pytest.fixture(scope="module")

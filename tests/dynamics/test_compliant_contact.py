@@ -381,7 +381,7 @@ def test_the_mass_that_a_contact_feels_is_that_of_the_mass_matrix():
             for x, y, z in points:
                 at_point = jacobian[3:] - np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ jacobian[:3]
                 expected = max(expected, np.linalg.eigvalsh(at_point @ inverse @ at_point.T)[-1])
-            assert found.of(i, points) == pytest.approx(expected, rel=1e-9)
+            assert found.mobility(i, points) == pytest.approx(expected, rel=1e-9)
 
 
 def test_files_of_many_bodies_need_no_large_matrices(monkeypatch):

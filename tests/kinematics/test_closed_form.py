@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.kinematics.geometry import closed_form, why_not
+from linkwise.kinematics.closed_form import closed_form, why_not
 from linkwise.mechanics.algorithms.closed_form import SOLUTIONS, branches
 
 WHOLE = 2 * np.pi

@@ -8,7 +8,7 @@ import scipy.optimize
 
 import linkwise as lw
 from linkwise.control import EquilibriumError
-from linkwise.linearization.descent import _lowest_within
+from linkwise.linearization.balance import _lowest_within
 from linkwise.mechanism import MechanismError
 
 from ..constraints.built_in import built, random_state

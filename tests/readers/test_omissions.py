@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism import Note, from_data, to_data
-from linkwise.readers.findings import summary
+from linkwise.readers.protocol import summary
 from tests.readers.mujoco_oracle import mujoco
 
 BALL = '<geom size="0.1"/>'

@@ -13,7 +13,7 @@ from linkwise.compiler.runtime import threads
 from linkwise.constraints import assembly
 from linkwise.mechanics.algorithms import integration
 from linkwise.mechanics.algorithms.catalogue import ALGORITHMS, register_integrator
-from linkwise.motion import constrained, passages
+from linkwise.motion import constrained
 from linkwise.motion import step as motion_step
 from tests.constraints.built_in import STRETCHED, SYMMETRIC, built, random_state
 from tests.oracle.random_closed import case
@@ -297,11 +297,11 @@ def test_elements_act_in_steps_by_decompositions_too(method, monkeypatch):
     assert np.abs(expected[2][:, -1] - (1.0 - 0.7 * np.exp(-STEPS * 1e-3 / 0.1))).max() < 1e-3
     bare = lw.rollout(driven().with_acting(False), q, v, None, 1e-3, STEPS, method)
     assert np.abs(bare[1] - expected[1]).max() > 1e-3
-    for module in (motion_step, constrained, passages):
-        monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
+    monkeypatch.setattr(motion_step, "RELIABLE", 1e9)  # no compiled step is good enough
     # Compiled steps of "semi_implicit" take damping implicitly, those by decompositions explicitly.
     near = {"rk4": 1e-11, "semi_implicit": 1e-3}[method]
     same(lw.rollout(driven(), q, v, None, 1e-3, STEPS, method, **options), expected, near)
+    monkeypatch.undo()
     motion = lw.simulate(driven(), q[0], v[0], STEPS * 1e-3, method=method, step=1e-3, ctrl=[1.0], activation=[0.3])
     same((motion.q, motion.v, motion.activation), [x[0] for x in expected], 1e-9)
 
@@ -313,16 +313,15 @@ def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     pushes = np.random.default_rng(1).normal(size=(3, STEPS, 4, 6))
     steps = np.array([1e-3, 5e-4, 2e-3])
     expected = lw.rollout(built("five_bar"), q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
-    for module in (motion_step, constrained, passages):
-        monkeypatch.setattr(module, "RELIABLE", 1e9)  # no compiled step is good enough
+    monkeypatch.setattr(motion_step, "RELIABLE", 1e9)  # no compiled step is good enough
     made = []
-    plain = passages.Followed._reached
+    plain = constrained.Followed._reached
 
     def counted(self, which, *given):
         made.append(len(which))
         return plain(self, which, *given)
 
-    monkeypatch.setattr(passages.Followed, "_reached", counted)
+    monkeypatch.setattr(constrained.Followed, "_reached", counted)
     mech = lw.mechanisms.five_bar()  # with no compiled code yet
     found = lw.rollout(mech, q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     assert sum(made) == 3 * STEPS
@@ -420,9 +419,9 @@ def test_many_motions_beside_and_through_singular_positions(monkeypatch):
     v = np.random.default_rng(3).normal(size=(40, 2)) @ basis.T * 2.0
     v[0] = 0.0  # the symmetric motion goes through, at 0.65 s
     counted = []
-    plain = passages.Followed._step
+    plain = constrained.Followed._step
     monkeypatch.setattr(
-        passages.Followed,
+        constrained.Followed,
         "_step",
         lambda self, which, *given: counted.append(which) or plain(self, which, *given),
     )

@@ -148,3 +148,15 @@ def test_forces_by_joint_are_those_of_arrays():
     np.testing.assert_array_equal(named.tau, plain.tau)
     with pytest.raises(lw.SimulationError, match="no moving joint 'crank'"):
         lw.simulate(mech, q, v, 0.2, control=lambda t, q, v: {"crank": 2.0})
+
+
+def test_held_forces_beside_a_compiled_controller():
+    """The reference of the controller goes on from one question to the next."""
+    move = lw.trajectories.point_to_point(PENDULUM, [0.0, 0.0], [1.0, 0.5], 0.05)
+    control = lw.control.computed_torque(PENDULUM, move, kp=100.0, kd=20.0)
+    push = np.array([0.4, -0.1])
+    held = lw.motion.held(lambda t, q, v: push, 5e-3)
+    found = lw.rollout(PENDULUM, Q, V, held, 1e-3, 40, feedback=control)
+    expected = lw.rollout(PENDULUM, Q, V, push, 1e-3, 40, feedback=control)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-13)

@@ -41,8 +41,8 @@ def states(mech: lw.Mechanism, batch: tuple[int, ...] = (), seed: int = 0) -> tu
 def decided(monkeypatch):
     """Counts the calls that went the whole way."""
     calls = []
-    whole = rollout.input_arrays
-    monkeypatch.setattr(rollout, "input_arrays", lambda *given: calls.append(1) or whole(*given))
+    whole = rollout.planned
+    monkeypatch.setattr(rollout, "planned", lambda *given: calls.append(1) or whole(*given))
     return calls
 
 

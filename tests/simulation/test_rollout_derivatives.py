@@ -159,3 +159,18 @@ def test_steps_in_the_place_of_the_method_are_named():
     path = lw.rollout(mech, None, None, None, DT, 3)
     with pytest.raises(TypeError, match="method is a name.*not 3: it has no steps, which rollout and rollout_vjp take"):
         lw.derivatives.rollout_derivatives(mech, *path, None, DT, 3)
+
+
+@pytest.mark.parametrize(
+    "feedback", [None, {"target": [0.3, -0.2], "kp": np.array([[2.0, 1.0], [3.0, 0.5]]), "kd": 0.1}]
+)
+def test_steps_and_gains_that_differ_between_states(feedback):
+    mech, rng = lw.mechanisms.double_pendulum(), np.random.default_rng(4)
+    dt = np.array([DT, 2.0 * DT])
+    path = lw.rollout(mech, *lw.random_state(mech, rng, (2,)), None, dt, 3, feedback=feedback)
+    found = lw.derivatives.rollout_derivatives(mech, *path, None, dt, feedback=feedback)
+    for k in range(2):
+        own = None if feedback is None else {**feedback, "kp": feedback["kp"][k]}
+        alone = lw.derivatives.rollout_derivatives(mech, path[0][k], path[1][k], None, dt[k], feedback=own)
+        for one, other in zip(found, alone, strict=True):
+            np.testing.assert_allclose(one[k], other, rtol=0, atol=1e-13)

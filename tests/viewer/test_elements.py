@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.viewer.elements import element_lines
+from linkwise.viewer.elements import element_lines, elements_between, placed_together
 from linkwise.viewer.skeleton import Skeleton
-from linkwise.viewer.struts import elements_between, placed_together
 
 pytest.importorskip("matplotlib")
 Z = (0.0, 0.0, 1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.viewer.outlines import floor, floor_lines, outlines, touching
+from linkwise.viewer.drawing import floor, floor_lines, outlines, touching
 from linkwise.viewer.skeleton import Skeleton
 from linkwise.viewer.views import View
 

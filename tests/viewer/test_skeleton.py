@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise.viewer.scene import scene
 from linkwise.viewer.skeleton import Skeleton, bounds, symbol_size
 from linkwise.viewer.symbols import symbol
-from tests.viewer.to_draw import BUILT_IN, built, hinged
+from tests.viewer.to_draw import BUILT_IN, built, hinged, mechanism
 
 
 def ends(link) -> np.ndarray:
@@ -53,7 +53,7 @@ def test_bars_reach_every_joint_that_a_link_carries(name):
                 assert contains(np.vstack([ends(link), sketch.poses[side.body][:3, 3]]), side.origin) or len(link.plate)
 
 
-CLOSED = [name for name in BUILT_IN if any(isinstance(loop.kind, lw.extend.Joint) for loop in built(name)[0].loops)]
+CLOSED = [name for name in BUILT_IN if any(isinstance(loop.kind, lw.extend.Joint) for loop in mechanism(name).loops)]
 
 
 @pytest.mark.parametrize("name", CLOSED)

@@ -37,9 +37,14 @@ KINDS = {
 
 
 @cache
+def mechanism(name: str) -> lw.Mechanism:
+    return getattr(lw.mechanisms, name)(*SIZES.get(name, ()))
+
+
+@cache
 def built(name: str) -> tuple[lw.Mechanism, tuple[float, ...]]:
     """A built-in mechanism and a configuration of it, loops closed, away from zero."""
-    mech = getattr(lw.mechanisms, name)(*SIZES.get(name, ()))
+    mech = mechanism(name)
     if mech.loops:
         q = built_in.random_state(name)[0] if name != "n_four_bar" else np.zeros(mech.nq)
     else:

@@ -9,7 +9,7 @@ node and most negations end up inside a subtraction.  Cancelling: ``a + (b - a)`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import ops
@@ -222,28 +222,61 @@ class Builder:
         return new
 
 
+class BodyBuilder:
+    """Makes the body of a loop from values of a trace: some are computed there, others are read from places."""
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.writes: list[tuple[Place, Node]] = []
+        self._reads: dict[Place, int] = {}
+
+    def read(self, place: Place) -> Node:
+        return self.builder.input(0, self._reads.setdefault(place, len(self._reads)))
+
+    def write(self, place: Place, node: Node) -> None:
+        self.writes.append((place, node))
+
+    def values(self, nodes: Iterable[Node], source: Callable[[Node], Place | Node | None]) -> Callable[[Node], Node]:
+        """The values here of ``nodes`` of the trace.  ``source(node)`` is the place that a value is read from, the
+        value itself if it is here already, and None for what is computed."""
+        sources: dict[Node, Place | Node | None] = {}
+        stack = list(nodes)
+        while stack:
+            node = stack.pop()
+            if node not in sources:
+                sources[node] = None if node.op is ops.CONST else source(node)
+                if sources[node] is None:
+                    stack.extend(node.args)
+        values: dict[Node, Node] = {}
+
+        def value(node: Node) -> Node:
+            if node not in values:
+                where = sources[node]
+                if where is None:
+                    values[node] = self.builder.const(node.value)
+                else:
+                    values[node] = where if isinstance(where, Node) else self.read(where)
+            return values[node]
+
+        computed = [node for node, where in sources.items() if where is None and node.args]
+        for node in sorted(computed, key=lambda node: node.index):  # operands first
+            values[node] = self.builder.rebuild(node, tuple([value(arg) for arg in node.args]))
+        return value
+
+    def body(self, name: str) -> Body:
+        results = (tuple(node for _, node in self.writes),)
+        arrays = (Array("reads", (len(self._reads),)),), (Array("writes", (len(self.writes),)),)
+        program = Program(*arrays, reachable(results), results, name)
+        return Body(program, tuple(self._reads), tuple(place for place, _ in self.writes))
+
+
 def body_between(
-    results: Sequence[Node], writes: Sequence[Place], place: Callable[[Node], Place | None], name: str
+    results: Sequence[Node], writes: Sequence[Place], source: Callable[[Node], Place | None], name: str
 ) -> Body:
-    """What computes ``results`` of another program from what is at places: ``place(node)`` is where a value is read,
-    None for what is computed."""
-    given: dict[Node, Place] = {}
-    seen, stack = set[Node](), list(results)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            if (where := place(node)) is None:
-                stack.extend(node.args)
-            else:
-                given[node] = where
-    builder, reads = Builder(), dict[Place, int]()
-    new: dict[Node, Node] = {}
-    for node in sorted(seen, key=lambda node: node.index):  # operands first
-        if node in given:
-            new[node] = builder.input(0, reads.setdefault(given[node], len(reads)))
-        else:
-            new[node] = builder.rebuild(node, tuple([new[arg] for arg in node.args]))
-    nodes = (tuple(new[node] for node in results),)
-    arrays = (Array("reads", (len(reads),)),), (Array("writes", (len(writes),)),)
-    return Body(Program(*arrays, reachable(nodes), nodes, name), tuple(reads), tuple(writes))
+    """What computes ``results`` of a trace and writes them, from what is at places: ``source(node)`` is where a value
+    is read, None for what is computed."""
+    body = BodyBuilder()
+    value = body.values(results, source)
+    for place, node in zip(writes, results, strict=True):
+        body.write(place, value(node))
+    return body.body(name)

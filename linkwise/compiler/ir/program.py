@@ -372,7 +372,7 @@ class Program:
             for body, number, place, elements in loop.elements(space):
                 pattern(place)[elements] = not is_zero(body.program.results[0][number])
 
-    @property
+    @cached_property
     def unread(self) -> tuple[np.ndarray, ...]:
         """For each input, the elements (flat indices) that nothing is computed from."""
         read = [np.zeros(array.size, bool) for array in self.inputs]

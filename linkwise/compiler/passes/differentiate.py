@@ -1,4 +1,4 @@
-"""Pass: the exact derivatives of one output of a program, as a program.
+"""Pass: the exact derivatives of a program, as a program.
 
 Two ways through the same graph.  Forward: every value has its partial derivatives along the directions on which it
 depends, and no others.  Reverse: for every element of the output, the values between it and the inputs have the
@@ -8,16 +8,22 @@ common is computed once; what does not depend on a direction is a constant zero.
 Where a value is not smooth: the derivative of a ``select`` is that of the operand it chooses, whatever becomes of the
 other one there (infinite or not a number), and its condition has none.  The derivative of ``sqrt`` at 0 is infinite and
 that of ``atan2`` at the origin is not a number, as the quotients that define them are.
+
+``differentiate`` gives all columns of the derivative of one output, of straight-line code.  ``push_forward`` gives the
+change of all outputs along one direction; loops stay loops, in which the change of a value goes where the value goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
+
+import numpy as np
 
 from ..ir import ops
-from ..ir.builder import Builder
-from ..ir.program import Array, Node, Program, reachable
+from ..ir.builder import Builder, body_between
+from ..ir.program import CELL, INPUT, OUTPUT, Array, Body, For, Node, Place, Program, is_zero, reachable
 
 MODES = ("auto", "forward", "reverse")
 #: "auto" builds both ways and compares where the estimates of their operations differ by less than this factor, ...
@@ -70,9 +76,9 @@ def differentiate(
     """
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
-    candidates = _cheaper(_Graph(program, directions, output)) if mode == "auto" else (mode,)
+    candidates = _cheaper(_sown(program, directions, output)) if mode == "auto" else (mode,)
     # A graph for each, as what a builder holds already has a part in what it makes.
-    graphs = [_Graph(program, directions, output) for _ in candidates]
+    graphs = [_sown(program, directions, output) for _ in candidates]
     built = [WAYS[way](graph) for way, graph in zip(candidates, graphs, strict=True)]
     best = min(range(len(built)), key=lambda i: _operations(built[i]))
     graph, flat = graphs[best], tuple(node for row in built[best] for node in row)
@@ -85,49 +91,18 @@ def differentiate(
 
 
 class _Graph:
-    """A copy of what one output depends on, in a builder that has room for the derivatives.
+    """What some results depend on, in a builder that has room for the derivatives.
 
     seeds    for every input node that moves, its derivatives along the directions
     active   the nodes that depend on those, in order of evaluation
     """
 
-    def __init__(self, program: Program, directions: Sequence[Directions], output: int):
-        self.builder = Builder()
-        new = self.builder.copy(program)
-        self.results = [new[node] for node in program.results[output]]
-        self.nodes = reachable([self.results])
-        self.seeds: dict[Node, Partials] = {}
-        self.columns = 0
-        for chosen in directions:
-            self._sow(program, chosen)
-        moving = set(self.seeds)
-        for node in self.nodes:
-            if node not in moving and node.op is not ops.LESS and any(arg in moving for arg in node.args):
-                moving.add(node)
-        self.moving = moving
-        self.active = [node for node in self.nodes if node in moving]
+    def __init__(self, builder: Builder, results: Sequence[Node], seeds: Mapping[Node, Partials], columns: int):
+        self.builder, self.results, self.seeds, self.columns = builder, results, seeds, columns
+        self.nodes = reachable([results])
+        self.moving = _depending(self.nodes, seeds)
+        self.active = [node for node in self.nodes if node in self.moving]
         self._slopes: dict[Node, list[tuple[Node, Node]]] = {}
-
-    def _sow(self, program: Program, chosen: Directions) -> None:
-        """Seeds of the next columns."""
-        array, unit = program.inputs[chosen.array], self.builder.const(1.0)
-        count = chosen.count(program)
-        if chosen.basis is None:
-            moved = range(array.size) if chosen.elements is None else chosen.elements
-            columns = {element: {self.columns + k: unit} for k, element in enumerate(moved)}
-        else:
-            new = self.builder.copy(chosen.basis, lambda _, element: self.builder.input(chosen.array, element))
-            basis = [new[node] for node in chosen.basis.results[0]]
-            rows = [basis[count * element : count * (element + 1)] for element in range(array.size)]
-            columns = {
-                element: {self.columns + k: node for k, node in enumerate(row) if not _is_zero(node)}
-                for element, row in enumerate(rows)
-            }
-        for element, partials in columns.items():
-            node = self.builder.input(chosen.array, element)
-            if partials:
-                self.seeds.setdefault(node, {}).update(partials)
-        self.columns += count
 
     def slopes(self, node: Node) -> list[tuple[Node, Node]]:
         """Operands that move, each with the derivative of ``node`` by it; not for ``select``."""
@@ -139,6 +114,44 @@ class _Graph:
                 if arg in self.moving
             ]
         return self._slopes[node]
+
+
+def _depending(nodes: Sequence[Node], seeds: Iterable[Node]) -> set[Node]:
+    """The seeds, and those of the nodes, operands first, whose values change with these."""
+    moving = set(seeds)
+    for node in nodes:
+        if node not in moving and node.op is not ops.LESS and any(arg in moving for arg in node.args):
+            moving.add(node)
+    return moving
+
+
+def _sown(program: Program, directions: Sequence[Directions], output: int) -> _Graph:
+    """The graph of one output, with the directions of one input after the other as columns."""
+    builder = Builder()
+    new = builder.copy(program)
+    results = [new[node] for node in program.results[output]]
+    seeds: dict[Node, Partials] = {}
+    columns = 0
+    for chosen in directions:
+        for element, partials in _columns(builder, program, chosen).items():
+            if partials:
+                node = builder.input(chosen.array, element)
+                seeds.setdefault(node, {}).update({columns + k: x for k, x in partials.items()})
+        columns += chosen.count(program)
+    return _Graph(builder, results, seeds, columns)
+
+
+def _columns(builder: Builder, program: Program, chosen: Directions) -> dict[int, Partials]:
+    """For each element of an input that moves, its derivatives along the directions."""
+    size = program.inputs[chosen.array].size
+    if chosen.basis is None:
+        moved = range(size) if chosen.elements is None else chosen.elements
+        return {element: {k: builder.const(1.0)} for k, element in enumerate(moved)}
+    count = chosen.count(program)
+    new = builder.copy(chosen.basis, lambda _, element: builder.input(chosen.array, element))
+    basis = [new[node] for node in chosen.basis.results[0]]
+    rows = [basis[count * element : count * (element + 1)] for element in range(size)]
+    return {element: {k: x for k, x in enumerate(row) if not is_zero(x)} for element, row in enumerate(rows)}
 
 
 def _slope(builder: Builder, node: Node, position: int) -> Node:
@@ -162,10 +175,6 @@ def _slope(builder: Builder, node: Node, position: int) -> Node:
         square = builder.add(builder.mul(x, x), builder.mul(y, y))
         return builder.div(x, square) if position == 0 else builder.neg(builder.div(y, square))
     raise NotImplementedError(f"no derivative is known for operation {op}")
-
-
-def _is_zero(node: Node) -> bool:
-    return node.op is ops.CONST and node.value == 0.0
 
 
 # -- forward accumulation ---------------------------------------------------------------------------------
@@ -192,7 +201,7 @@ def _forward(graph: _Graph) -> list[list[Node]]:
                 for k, partial in partials[arg].items():
                     term = builder.mul(slope, partial)
                     total[k] = builder.add(total[k], term) if k in total else term
-        partials[node] = {k: partial for k, partial in total.items() if not _is_zero(partial)}
+        partials[node] = {k: partial for k, partial in total.items() if not is_zero(partial)}
     return [[partials.get(node, nothing).get(k, zero) for k in range(graph.columns)] for node in graph.results]
 
 
@@ -236,7 +245,7 @@ def _gradient(graph: _Graph, result: Node, hazardous: set[Node]) -> list[Node]:
         elif node.op is ops.SELECT:
             for arg, holds in zip(node.args[1:], (True, False), strict=True):
                 narrowed = _narrowed(builder, cases, node.args[0], holds)
-                if arg in graph.moving and not _is_zero(narrowed):
+                if arg in graph.moving and not is_zero(narrowed):
                     adjoints.setdefault(arg, []).append((adjoint, narrowed))
         else:
             for arg, slope in graph.slopes(node):
@@ -267,7 +276,7 @@ def _sum(builder: Builder, a: Node, b: Node) -> Node:
     """a + b, where a choice between a number and 0 and the opposite one are one choice."""
     if a.op is ops.SELECT and b.op is ops.SELECT and a.args[0] is b.args[0]:
         pairs = tuple(zip(a.args[1:], b.args[1:], strict=True))
-        if any(_is_zero(x) or _is_zero(y) for x, y in pairs):
+        if any(is_zero(x) or is_zero(y) for x, y in pairs):
             return builder.select(a.args[0], *(_sum(builder, x, y) for x, y in pairs))
     return builder.add(a, b)
 
@@ -279,7 +288,7 @@ def _settled(builder: Builder, value: Node, cases: Node) -> Node:
     zero = builder.const(0.0)
     if cases.op is ops.SELECT and all(arg.op is ops.CONST for arg in cases.args[1:]):  # a single condition
         condition, then, otherwise = cases.args
-        return builder.select(condition, *(zero if _is_zero(case) else value for case in (then, otherwise)))
+        return builder.select(condition, *(zero if is_zero(case) else value for case in (then, otherwise)))
     return builder.select(builder.less(zero, cases), value, zero)
 
 
@@ -287,7 +296,7 @@ def _narrowed(builder: Builder, cases: Node, condition: Node, holds: bool) -> No
     """The subset of ``cases`` in which ``condition`` equals ``holds``."""
     while cases.op is ops.SELECT and cases.args[0] is condition:
         cases = cases.args[1] if holds else cases.args[2]
-    if _is_zero(cases):
+    if is_zero(cases):
         return cases
     zero = builder.const(0.0)
     return builder.select(condition, *((cases, zero) if holds else (zero, cases)))
@@ -345,3 +354,188 @@ def _cheaper(graph: _Graph) -> tuple[str, ...]:
 
 def _operations(entries: list[list[Node]]) -> int:
     return sum(len(node.op.counts) for node in reachable(entries))
+
+
+# -- along one direction, through loops -------------------------------------------------------------------
+
+
+def push_forward(
+    program: Program, directions: Sequence[Directions], weights: Sequence[Array], names: tuple[str, Sequence[str]]
+) -> Program:
+    """The program of how all outputs change along one combination of directions.
+
+    directions   of inputs, at most once of each
+    weights      further inputs of the new program: those of the directions of each input
+    names        of the new program and of its outputs
+    """
+    inputs = (*program.inputs, *weights)
+    outputs = tuple(Array(name, array.shape) for name, array in zip(names[1], program.outputs, strict=True))
+    builder = Builder()
+    new = builder.copy(program)
+    changes = {
+        chosen.array: _weighed(builder, _columns(builder, program, chosen), len(program.inputs) + k)
+        for k, chosen in enumerate(directions)
+    }
+    if program.loops:
+        return _Pushed(program, changes).program(inputs, outputs, names[0])
+    seeds = {
+        builder.input(array, element): {0: change}
+        for array, of_elements in changes.items()
+        for element, change in of_elements.items()
+    }
+    results = [new[node] for group in program.results for node in group]
+    flat = iter(_forward(_Graph(builder, results, seeds, 1)))
+    pushed = tuple(tuple(x for (x,) in islice(flat, array.size)) for array in outputs)
+    return Program(inputs, outputs, reachable(pushed), pushed, names[0])
+
+
+def _weighed(builder: Builder, columns: dict[int, Partials], weights: int) -> dict[int, Node]:
+    """For each element that moves, its derivatives times the elements of an input."""
+    changes = {}
+    for element, partials in columns.items():
+        terms = [builder.mul(partial, builder.input(weights, k)) for k, partial in partials.items()]
+        if terms:
+            *_, changes[element] = accumulate(terms, builder.add)
+    return changes
+
+
+class _Pushed:
+    """Loops in which changes accompany the values.
+
+    Memory is four stretches of cells: values, changes of these, changes of inputs that are not inputs themselves, and
+    the values of results that are read, as outputs are the changes.
+
+    changes   for each input that moves, the changes of its elements: nodes over the inputs of the new program
+    moving    for each stretch of memory, where changes are stored; wherever a body reads or writes one at some
+              iteration, it does so at all
+    """
+
+    def __init__(self, program: Program, changes: dict[int, dict[int, Node]]):
+        self._old = program
+        self._count = 2 * program.cells
+        self._change_of_input = {array: self._laid_out(array, nodes) for array, nodes in changes.items()}
+        self._in_cells = {
+            array: nodes for array, nodes in changes.items() if self._change_of_input[array].space == CELL
+        }
+        needed = {place.array for body, _ in program.bodies for place in body.reads if place.space == OUTPUT}
+        self._value_of_output = {k: self._taken(program.outputs[k].size) for k in sorted(needed)}
+        self._moving: dict[tuple[str, int], np.ndarray] = {(CELL, 0): np.zeros(program.cells, bool)}
+        complete = not program.sparse  # every element is written
+        self._moving |= {(OUTPUT, k): np.full(array.size, complete) for k, array in enumerate(program.outputs)}
+        self._accesses: dict[tuple[Body, bool], dict[int, list[np.ndarray]]] = {}
+        for loop in program.loops:
+            for space in (CELL, OUTPUT):
+                for read in (True, False):
+                    for body, number, _, elements in loop.elements(space, read):
+                        self._accesses.setdefault((body, read), {}).setdefault(number, []).append(elements)
+        self._spread()
+
+    def program(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], name: str) -> Program:
+        old, loops = self._old, [loop.with_bodies(self._pushed) for loop in self._old.loops]
+        loops = [self._zeros(k, start) for k, start in self._value_of_output.items()] + loops
+        if self._in_cells:
+            loops.insert(0, self._changes_of_inputs())
+        at_rest = ~self._moving[CELL, 0]
+        results = tuple(np.where((x < 0) | at_rest[x], -1, x + old.cells).astype(np.int32) for x in old.results)
+        made = replace(old, inputs=inputs, outputs=outputs, results=results, name=name, loops=tuple(loops))
+        return replace(made, cells=self._count)
+
+    # -- where changes lie ------------------------------------------------------------------------------
+
+    def _taken(self, count: int) -> int:
+        """Where so many more cells begin."""
+        self._count += count
+        return self._count - count
+
+    def _laid_out(self, array: int, changes: dict[int, Node]) -> Place:
+        """Where the changes of an input begin: in another input, if they are its elements."""
+        nodes = [changes.get(element) for element in range(self._old.inputs[array].size)]
+        values = [node.value for node in nodes if node is not None and node.op is ops.INPUT]
+        if values and values == [(values[0][0], element) for element in range(len(nodes))]:
+            return Place(INPUT, values[0][0], None, 0)
+        return Place(CELL, 0, None, self._taken(len(nodes)))
+
+    def _changes_of_inputs(self) -> For:
+        """What computes changes of inputs that are not inputs themselves."""
+        nodes, places, zero = [], [], Builder().const(0.0)
+        for array, changes in self._in_cells.items():
+            start = self._change_of_input[array]
+            for element in range(self._old.inputs[array].size):
+                nodes.append(changes.get(element, zero))
+                places.append(start._replace(offset=start.offset + element))
+
+        def place(node: Node) -> Place | None:
+            return Place(INPUT, node.value[0], None, node.value[1]) if node.op is ops.INPUT else None
+
+        body = body_between(nodes, places, place, "changes")
+        return For("changes of inputs", (body,), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))
+
+    def _zeros(self, output: int, start: int) -> For:
+        """What results are before they are written."""
+        body = body_between([Builder().const(0.0)], [Place(CELL, 0, 0, start)], lambda _: None, "zeros")
+        elements = np.arange(self._old.outputs[output].size, dtype=np.int32)
+        return For("zeros of results", (body,), np.zeros(len(elements), np.int32), elements[:, None])
+
+    def _value(self, place: Place) -> Place:
+        if place.space != OUTPUT:
+            return place
+        return place._replace(space=CELL, array=0, offset=self._value_of_output[place.array] + place.offset)
+
+    def _change(self, place: Place) -> Place:
+        if place.space == CELL:
+            return place._replace(offset=self._old.cells + place.offset)
+        if place.space == INPUT:
+            start = self._change_of_input[place.array]
+            return place._replace(space=start.space, array=start.array, offset=start.offset + place.offset)
+        return place
+
+    # -- what changes -----------------------------------------------------------------------------------
+
+    def _touches(self, body: Body, number: int, read: bool) -> bool:
+        """Whether a place of a body is one of changes, too."""
+        place = (body.reads if read else body.writes)[number]
+        if place.space == INPUT:
+            return place.array in self._change_of_input
+        moving = self._moving.get((place.space, place.array))
+        return moving is not None and any(moving[x].any() for x in self._accesses.get((body, read), {}).get(number, ()))
+
+    def _mark(self, body: Body, number: int, read: bool) -> None:
+        place = (body.reads if read else body.writes)[number]
+        for elements in self._accesses.get((body, read), {}).get(number, ()):
+            self._moving[place.space, place.array][elements] = True
+
+    def _moving_reads(self, body: Body) -> list[int]:
+        return [number for number in range(len(body.reads)) if self._touches(body, number, read=True)]
+
+    def _spread(self) -> None:
+        """Mark where changes are stored, until nothing is added."""
+        before = -1
+        while before != (before := sum(map(np.count_nonzero, self._moving.values()))):
+            for body, _ in self._old.bodies:
+                reads = self._moving_reads(body)
+                for number in reads:
+                    self._mark(body, number, read=True)
+                seeds = [node for node in body.program.nodes if node.op is ops.INPUT and node.value[1] in reads]
+                moving = _depending(body.program.nodes, seeds)
+                for number, node in enumerate(body.program.results[0]):
+                    if node in moving or self._touches(body, number, read=False):
+                        self._mark(body, number, read=False)
+
+    def _pushed(self, body: Body) -> Body:
+        """A body that takes and gives changes beside the values."""
+        builder = Builder()
+        new = builder.copy(body.program)
+        results = [new[node] for node in body.program.results[0]]
+        places = [self._value(place) for place in body.reads]
+        seeds = {}
+        for number in self._moving_reads(body):
+            seeds[builder.input(0, number)] = {0: builder.input(0, len(places))}
+            places.append(self._change(body.reads[number]))
+        changes = [change for (change,) in _forward(_Graph(builder, results, seeds, 1))]
+        kept = [k for k, place in enumerate(body.writes) if place.space == CELL or place.array in self._value_of_output]
+        moved = [k for k in range(len(results)) if self._touches(body, k, read=False)]
+        nodes = [*(results[k] for k in kept), *(changes[k] for k in moved)]
+        writes = [*(self._value(body.writes[k]) for k in kept), *(self._change(body.writes[k]) for k in moved)]
+        return body_between(
+            nodes, writes, lambda node: places[node.value[1]] if node.op is ops.INPUT else None, body.program.name
+        )

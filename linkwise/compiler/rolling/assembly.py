@@ -4,283 +4,368 @@ A value is computed in the sweep by which everything that it depends on is known
 depends on inputs alone.  What a later sweep needs is kept in cells of the link's own.  What passes between neighbours
 lies in exchange cells, which are used again as soon as the last neighbour has taken it.  Values that depend on the
 mechanism's numbers alone are computed here, for all links, and become numbers of the table.
+
+Sweeps that are made once are loops over groups of links.  Entries of matrices are computed by nested loops: along the
+path from every degree of freedom to the root, or in sweeps over all links for every column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
 from ...mechanics.recursions.pairs import Dof
-from ...mechanics.recursions.rolled import ANY, CHILDREN, PARENT, NotRolled, Passed
+from ...mechanics.recursions.rolled import ALONG_PATHS, ANY, CHILDREN, PARENT, NotRolled, Passed, Rolling
 from ...mechanics.recursions.schedule import BASE_TO_TIP
+from ...mechanism import Mechanism
 from ..ir import ops
-from ..ir.program import CELL, OUTPUT, Body, For, Node, Place, Program
+from ..ir.builder import BodyBuilder
+from ..ir.program import CELL, NUMBER, OUTPUT, Array, Body, For, Node, Place, Program, reachable
+from ..targets.numpy_reference import MEANING
 from ..trace import Symbol
-from .bodies import HERE, THERE, BodyWriter, Columns, Memory, Offsets, Store, Tables
 from .groups import grouped, parents_of, with_few_positions
-from .paths import Beginnings, along_paths, each_column
-from .values import ALONG_PATHS, Traced, Values
+from .packed_matrices import OF_PAIRS, Packing
+from .values import FROM_THE_END, HERE, OWN, TABLE, THERE, Leaves, Positions, Result, Values
 
 Source = tuple[int, Dof | None]  # a class, and where it gives several values, the degree of freedom
 Exchanged = dict[tuple[int, int], dict[Source, Node]]  # by quantity and number, the values of the classes that give it
+Store = tuple[Place, Node, bool]  # where, what, and whether it is added to what is there
+
+NOTHING = Body(Program((Array("reads", (0,)),), (Array("writes", (0,)),), (), ((),), "column"), (), ())
 
 
-def assemble(traced: Traced, name: str) -> Program:
-    """The program with loops."""
-    return _Assembly(traced).program(name)
+class Assembly:
+    """The program with loops of an algorithm that was traced once per link class, on a mechanism.
 
+    exchanged    what passes between links and is used
+    offsets      by quantity and number, the sweep in which it passes and its offset in the exchange cells
+    stores       by sweep and class, what is written
+    beginnings   by class and degree of freedom of its joint, what is written where its path to the root begins
+    computed     by class and sweep, the values that are computed
+    kept         by class, the values that are kept for later sweeps, and in which of the link's cells
+    columns      by class, the values that are numbers of the table, and in which column
+    rows         where the numbers of each link begin
+    """
 
-class _Assembly:
-    def __init__(self, traced: Traced):
-        self.traced, self.rolling, self.leaves = traced, traced.rolling, traced.leaves
-        self.link_classes = traced.rolling.link_classes
-        self.sweeps = traced.sweeps
-        self.builder = traced.leaves.builder
-        self.values = Values(traced)
-        self.columns = Columns(self.values)
-        self.class_of = np.empty(len(traced.parents), dtype=int)
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        rolling: Rolling,
+        leaves: Leaves,
+        positions: Positions,
+        results: Sequence[Result],
+        packing: Packing | None,
+    ):
+        self.rolling, self.leaves, self.positions = rolling, leaves, positions
+        self.results, self.packing, self.dofs = results, packing, mechanism.nv
+        self.parents, self.link_classes = np.array(mechanism.tree.parents), rolling.link_classes
+        self.class_of = np.empty(len(self.parents), dtype=int)
         for k, link_class in enumerate(self.link_classes):
             self.class_of[list(link_class.links)] = k
-        self.groups = grouped(traced.parents, self.class_of.tolist())
-        self.parents_of_groups = parents_of(self.groups, traced.parents)
+        self.groups = grouped(mechanism.tree.parents, self.class_of.tolist())
+        self.parents_of_groups = parents_of(self.groups, mechanism.tree.parents)
+        self.exchanged = self._exchanged()
+        exchanged_nodes = [node for values in self.exchanged.values() for node in values.values()]
+        self.values = Values(rolling, leaves, [*(result.node for result in results), *exchanged_nodes])
+        self.offsets, self.widths = self._exchange_offsets()
+        sweeps = range(len(rolling.directions))
+        self.stores: list[list[list[Store]]] = [[[] for _ in self.link_classes] for _ in sweeps]
+        self.beginnings: dict[tuple[int, int], list[Store]] = {}
+        self._store_results()
+        self._store_exchanged()
+        needed = [[[node for _, node, _ in self.stores[s][k]] for s in sweeps] for k in range(len(self.link_classes))]
+        for (k, _), begun in self.beginnings.items():
+            needed[k][rolling.paths] += [node for _, node, _ in begun]
+        both = [self.values.computed(of_class) for of_class in needed]
+        self.computed, self.kept = [computed for computed, _ in both], [kept for _, kept in both]
+        self.columns = [self._tabular(*of_class) for of_class in zip(needed, self.computed, strict=True)]
 
-    # -- what is needed ---------------------------------------------------------------------------------
+    def program(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], name: str) -> Program:
+        numbers = self._tables()
+        blocks = [self._blocks(sweep) for sweep in range(len(self.widths))]
+        region = max((count * width for (_, count), width in zip(blocks, self.widths, strict=True)), default=0)
+        own_sizes = np.array([max(cells.values(), default=-1) + 1 for cells in self.kept])
+        packed = 0 if self.packing is None else self.packing.cells
+        starts = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.class_of])])
+        self.of_links = np.stack([starts[:-1], self.rows, *self.positions.columns.values()], axis=-1)
+        loops = [
+            self._along_paths(packed)
+            if direction == ALONG_PATHS
+            else self._loop(sweep, packed + blocks[sweep][0] * self.widths[sweep])
+            for sweep, direction in enumerate(self.rolling.directions)
+        ]
+        first = self.rolling.columns
+        once, each = ([loop for loop in part if len(loop.which)] for part in (loops[:first], loops[first:]))
+        cells = int(starts[-1])
+        straight = Program(inputs, outputs, (), (), name, tuple(once), cells, numbers, constants_in_code=False)
+        if self.packing is not None:
+            return replace(straight, results=(self.packing.results,))
+        columns = [self._each_column(each)] if each else []
+        return replace(straight, loops=(*once, *columns), sparse=self._is_sparse(straight, bool(each)))
 
-    @cached_property
+    # -- what passes, and what is written ---------------------------------------------------------------
+
     def _exchanged(self) -> Exchanged:
-        """What passes between links and is used: by quantity and number the values of the classes that give it."""
         exchanged: Exchanged = {}
         seen: set[Node] = set()
-        stack = [result.node for result in self.traced.results]
+        stack = [result.node for result in self.results]
         while stack:
             node = stack.pop()
             if node in seen:
                 continue
             seen.add(node)
             stack.extend(node.args)
-            if self.values.is_passed(node):
-                _, passed, k = self.leaves.passed[node.value[1]]
-                if (passed.number, k) not in exchanged:
-                    values = {source: self._given_by(passed, source)[k] for source in self.rolling.gives(passed)}
-                    exchanged[passed.number, k] = values
+            if node.op is ops.INPUT and (passed := self.leaves[node].passed) is not None:
+                quantity, k = passed
+                if (quantity.number, k) not in exchanged:
+                    sources = self.rolling.gives(quantity)
+                    values = {source: self._given_by(quantity, source)[k] for source in sources}
+                    exchanged[quantity.number, k] = values
                     stack.extend(values.values())
         return exchanged
 
     def _given_by(self, passed: Passed, source: Source) -> list[Node]:
         """The numbers that links of a class pass on."""
+        builder = self.leaves.builder
         form, numbers = self.rolling.given(passed, *source)
         if form is None:
             size = max(len(self.rolling.given(passed, *other)[1]) for other in self.rolling.gives(passed))
-            return [self.builder.const(0.0)] * size
-        return [x.node if isinstance(x, Symbol) else self.builder.const(x) for x in numbers]
+            return [builder.const(0.0)] * size
+        return [x.node if isinstance(x, Symbol) else builder.const(x) for x in numbers]
 
-    # -- when and where ---------------------------------------------------------------------------------
+    def _exchange_offsets(self) -> tuple[dict[tuple[int, int], tuple[int, int]], list[int]]:
+        """``offsets``, and how many numbers pass in each sweep."""
+        widths = [0] * len(self.rolling.directions)
+        offsets = {}
+        for number, k in sorted(self.exchanged):
+            sweep = self.rolling.sweep_of(self.rolling.passed[number])
+            offsets[number, k] = (sweep, widths[sweep])
+            widths[sweep] += 1
+        return offsets, widths
 
-    def program(self, name: str) -> Program:
-        exchanged = self._exchanged
-        self.values.study(
-            [*(result.node for result in self.traced.results), *_all(v.values() for v in exchanged.values())]
-        )
-        offsets = self._exchange_offsets(exchanged)
-        stores, beginnings = self._stores(exchanged, offsets)
-        needed = self._needed(stores, beginnings)
-        computed, kept = self._computed(needed)
-        blocks = [self._blocks(sweep) for sweep in range(len(self.sweeps))]
-        widths = [sum(1 for s, _ in offsets.values() if s == sweep) for sweep in range(len(self.sweeps))]
-        region = max((count * width for (_, count), width in zip(blocks, widths, strict=True)), default=0)
-        nodes = [sorted(nodes, key=_index) for nodes in self._table_nodes(needed, computed)]
-        tables = Tables(self.values, self.link_classes, nodes)
-        own_sizes = np.array([max(cells.values(), default=-1) + 1 for cells in kept])
-        packed = 0 if self.traced.packing is None else self.traced.packing.cells
-        starts = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.class_of])])
-        of_links = np.stack([starts[:-1], tables.rows, *self.columns.starts.values()], axis=-1)
-        loops = []
-        for sweep, direction in enumerate(self.sweeps):
-            memory = Memory(offsets, kept, tables)
-            writer = BodyWriter(self.values, self.columns, memory, sweep, stores[sweep], computed[sweep])
-            if direction == ALONG_PATHS:
-                loops.append(along_paths(writer, self.class_of, of_links, beginnings, widths[sweep], packed))
-            else:
-                exchange = packed + blocks[sweep][0] * widths[sweep]
-                loops.append(self._loop(writer, direction, exchange, self._of_members(of_links)))
-        inputs, outputs = (tuple(p.array for p in side) for side in (self.traced.inputs, self.traced.outputs))
-        once, each = ([x for x in part if len(x.which)] for part in (loops[: self._each], loops[self._each :]))
-        cells, numbers = int(starts[-1]), tables.numbers
-        straight = Program(inputs, outputs, (), (), name, tuple(once), cells, numbers, constants_in_code=False)
-        if self.traced.packing is not None:
-            return replace(straight, results=(self.traced.packing.results(),))
-        columns = [each_column(each, self.columns, self.traced.dofs)] if each else []
-        return replace(straight, loops=(*once, *columns), sparse=self._is_sparse(straight, bool(each)))
+    def _store_results(self) -> None:
+        for link_class, place, node, by_column in self.results:
+            along = place.outer is not None and not by_column
+            least = self.rolling.columns if by_column else self.rolling.paths if along else 0
+            sweep = max(self.values.known[node], least)
+            if self.rolling.repeated_from(sweep) != (least if along or by_column else -1):
+                raise NotRolled("a result of one link depends on those further out, one by one")
+            self.stores[sweep][link_class].append((place, node, False))
 
-    @property
-    def _each(self) -> int:
-        """The first of the sweeps that are made for every column."""
-        return self.traced.columns
+    def _store_exchanged(self) -> None:
+        for (number, k), values in self.exchanged.items():
+            passed = self.rolling.passed[number]
+            sweep, offset = self.offsets[number, k]
+            for (link_class, dof), node in values.items():
+                place = Place(CELL, 0, HERE if passed.source == PARENT else THERE, offset)
+                if dof is not None and dof != ANY:
+                    self.beginnings.setdefault((link_class, dof[1]), []).append((place, node, False))
+                    continue
+                adds = dof is None and passed.source == CHILDREN and not self.link_classes[link_class].first
+                if not adds or not (node.op is ops.CONST and node.value == 0.0):
+                    self.stores[sweep][link_class].append((place, node, adds))
+
+    # -- the table --------------------------------------------------------------------------------------
+
+    def _tabular(self, needed: Sequence[Sequence[Node]], computed: Sequence[set[Node]]) -> dict[Node, int]:
+        used = {arg for here in computed for node in here for arg in node.args} | {x for here in needed for x in here}
+        nodes = sorted((node for node in used if self.values.tabular[node]), key=lambda node: node.index)
+        return {node: column for column, node in enumerate(nodes)}
+
+    def _tables(self) -> np.ndarray:
+        """The numbers of all links: row by row, one class after the other; before them those of the identity, whose
+        rows are parts of one row of zeros with a one in the middle."""
+        n, starts = self.dofs, FROM_THE_END in self.positions.columns
+        parts = [np.eye(1, 2 * n - 1, n - 1)[0] if starts else np.zeros(0)]
+        self.rows = np.zeros(len(self.parents), dtype=int)
+        for link_class, columns in zip(self.link_classes, self.columns, strict=True):
+            start = sum(part.size for part in parts)
+            self.rows[list(link_class.links)] = start + np.arange(len(link_class.links)) * len(columns)
+            parts.append(self._numbers_of_links(link_class.table, list(columns)).ravel())
+        return np.concatenate(parts)
+
+    def _numbers_of_links(self, table: np.ndarray, nodes: Sequence[Node]) -> np.ndarray:
+        """(links, nodes): the nodes' values for every link of a class."""
+        tables: dict[Node, np.ndarray] = {}
+        with np.errstate(all="ignore"):
+            for node in reachable([nodes]):
+                if node.op is ops.CONST:
+                    tables[node] = np.array(node.value)
+                elif node.op is ops.INPUT:
+                    tables[node] = table[:, self.leaves[node].number]
+                else:
+                    tables[node] = MEANING[node.op](*(tables[arg] for arg in node.args))
+        columns = [np.broadcast_to(tables[node], len(table)) for node in nodes]
+        return np.stack(columns, axis=-1) if columns else np.zeros((len(table), 0))
+
+    # -- bodies -----------------------------------------------------------------------------------------
+
+    def _body(self, sweep: int, link_classes: Sequence[int], outwards: bool) -> Body | None:
+        """What links of these classes do, each but the first carried by the one before; None if that is nothing."""
+        body, handed = BodyBuilder(), None
+        members = list(enumerate(link_classes))[:: 1 if outwards else -1]
+        for member, k in members:
+            computed = self.computed[k][sweep]
+            kept = [
+                (Place(CELL, 0, OWN, cell), node, False)
+                for node, cell in self.kept[k].items()
+                if node in computed or (self.values.passed(node) and self.values.known[node] == sweep)
+            ]
+            is_last = (member, k) == members[-1]
+            handed = self._add_member(body, (sweep, k, member), [*self.stores[sweep][k], *kept], handed, is_last)
+        return body.body("_".join([f"sweep{sweep}", "kind", *map(str, link_classes)])) if body.writes else None
+
+    def _add_member(
+        self,
+        body: BodyBuilder,
+        who: tuple[int, int, int],
+        stores: Sequence[Store],
+        handed: dict[int, Node] | None,
+        is_last: bool,
+    ) -> dict[int, Node]:
+        """Add what a link of an iteration computes and stores, ``who`` being the sweep, its class and its number in the
+        iteration.  It takes what the one before has ``handed`` on, by offset (None: it is the first), and hands on to
+        the next one in place of storing, unless it ``is_last``."""
+        sweep, k, member = who
+
+        def source(node: Node) -> Place | Node | None:
+            if node in self.computed[k][sweep]:
+                return None
+            place = self._place(node, sweep, k)
+            if handed is not None and place.base in (HERE, THERE):
+                return handed[place.offset]
+            return self.positions.of_member(place, member)
+
+        value = body.values([node for _, node, _ in stores], source)
+        hands_on: dict[int, Node] = {}
+        for place, node, adds in stores:
+            body.builder.section = node.section
+            here = value(node)
+            if not is_last and place.base in (HERE, THERE):
+                hands_on[place.offset] = here
+                continue
+            place = self.positions.of_member(place, member)
+            body.write(place, body.builder.add(body.read(place), here) if adds else here)
+        return hands_on
+
+    def _place(self, node: Node, sweep: int, k: int) -> Place:
+        """Where a value lies that is not computed in a sweep, for the first link of an iteration."""
+        if self.values.tabular[node]:
+            return Place(NUMBER, 0, TABLE, self.columns[k][node])
+        if node.op is ops.INPUT:
+            leaf = self.leaves[node]
+            if leaf.place is not None:
+                return leaf.place
+            if leaf.passed is not None and self.values.known[node] == sweep:
+                passed, number = leaf.passed
+                offset = self.offsets[passed.number, number][1]
+                return Place(CELL, 0, THERE if passed.source == PARENT else HERE, offset)
+        return Place(CELL, 0, OWN, self.kept[k][node])
+
+    # -- loops ------------------------------------------------------------------------------------------
+
+    def _loop(self, sweep: int, exchange: np.ndarray) -> For:
+        """One sweep, whose exchange cells begin at ``exchange`` for each group."""
+        direction = self.rolling.directions[sweep]
+        outwards = direction == BASE_TO_TIP
+        link_classes = dict.fromkeys(group.link_classes for group in self.groups)
+        bodies = {k: body for k in link_classes if (body := self._body(sweep, k, outwards)) is not None}
+        numbered = {k: number for number, k in enumerate(bodies)}
+        which = np.array([numbered.get(group.link_classes, -1) for group in self.groups], dtype=np.int32)
+        order = np.flatnonzero(which >= 0)[:: 1 if outwards else -1]
+        parents = np.array(self.parents_of_groups)
+        there = np.where(parents >= 0, exchange[parents], 0)
+        positions = np.column_stack([exchange, there, self._of_members])[order].astype(np.int32)
+        label = _label(bodies.values(), direction.replace("_", " "))
+        return with_few_positions(For(label, tuple(bodies.values()), which[order], positions))
+
+    @cached_property
+    def _of_members(self) -> np.ndarray:
+        """(groups, positions of all their links): where there are fewer links, those of the last again."""
+        most = max(len(group.links) for group in self.groups)
+        members = np.array([(*group.links, *group.links[-1:] * (most - len(group.links))) for group in self.groups])
+        return self.of_links[members].reshape(len(members), -1)
+
+    def _along_paths(self, start: int) -> For:
+        """Nested loops from every degree of freedom to the root, link by link.
+
+        The outer loop begins a path for each degree of freedom: it copies what that hands to the parent of its link.
+        The inner one goes from there through the ancestors to the ground.  What goes along lies in one of two places by
+        turns, so that it is never written where it is still to be read; they begin at the cell ``start``.
+        """
+        sweep, parents = self.rolling.paths, self.parents
+        depths, width = np.zeros(len(parents), dtype=int), self.widths[sweep]
+        for i, parent in enumerate(parents.tolist()):
+            depths[i] = depths[parent] + 1 if parent >= 0 else 0
+        here = depths % 2 * width
+        positions = np.column_stack([start + here, start + width - here, self.of_links]).astype(np.int32)
+        link_classes = [k for k, stores in enumerate(self.stores[sweep]) if stores]
+        bodies = [body for k in link_classes if (body := self._body(sweep, (k,), False)) is not None]
+        if len(bodies) < len(link_classes):
+            raise NotRolled("nothing is computed along a path")
+        numbered = {k: number for number, k in enumerate(link_classes)}
+        which = np.array([numbered.get(k, -1) for k in self.class_of.tolist()], dtype=np.int32)
+        inner = np.flatnonzero(which >= 0)
+        row_of = np.full(len(parents) + 1, -1, dtype=np.int32)  # the last stands for the ground
+        row_of[inner] = np.arange(len(inner))
+        label = _label(bodies, "paths to the root")
+        rows = with_few_positions(For(label, tuple(bodies), which[inner], positions[inner]))
+        begun = [(i, dof) for i, k in enumerate(self.class_of.tolist()) for j, dof in self.beginnings if j == k]
+        links, dofs = np.array(begun, dtype=np.int32).reshape(-1, 2).T
+        rows = replace(rows, first=row_of[parents[links]], following=row_of[parents[inner]])
+        bases = positions[links]
+        for number, column in enumerate(self.positions.columns, TABLE + 1):
+            if column[0] == "nv":
+                bases[:, number] += dofs * column[1]
+            elif column == OF_PAIRS and self.packing is not None:
+                bases[:, number] = self.packing.of_pairs[self.packing.dof_starts[links] + dofs]
+        numbers = {key: number for number, key in enumerate(self.beginnings)}
+        begins = np.array([numbers[self.class_of[i], dof] for i, dof in begun], dtype=np.int32)
+        return with_few_positions(For(rows.label, tuple(self._path_beginnings()), begins, bases, rows))
+
+    def _path_beginnings(self) -> Iterator[Body]:
+        """What links of each class write at the beginning of a path, of what they have kept."""
+        for (k, dof), stores in self.beginnings.items():
+            body = BodyBuilder()
+            self._add_member(body, (self.rolling.paths, k, 0), stores, None, True)
+            yield body.body(f"path_of_kind_{k}_{dof}")
+
+    def _each_column(self, sweeps: Sequence[For]) -> For:
+        """Sweeps that are made for each column of matrices, all links one after the other."""
+        firsts = accumulate((len(loop.bodies) for loop in sweeps), initial=0)
+        which = np.concatenate([loop.which + first for loop, first in zip(sweeps, firsts, strict=False)])
+        bodies = tuple(body for loop in sweeps for body in loop.bodies)
+        following = np.arange(1, len(which) + 1, dtype=np.int32)
+        following[-1] = -1
+        count = self.dofs
+        zeros, bases = np.zeros(count, dtype=np.int32), np.concatenate([loop.bases for loop in sweeps])
+        around = np.zeros((count, TABLE + 1 + len(self.positions.columns)), dtype=np.int32)
+        for number, column in enumerate(self.positions.columns, TABLE + 1):
+            each = np.arange(count) * column[1]
+            around[:, number] = each[::-1] if column == FROM_THE_END else each
+        rows = For(sweeps[0].label, bodies, which.astype(np.int32), bases, first=zeros, following=following)
+        return For("columns", (NOTHING,), zeros, around, rows)
 
     def _is_sparse(self, before: Program, by_columns: bool) -> bool:
         """Whether something is not written that is a result, or that columns are read from."""
         written = sum(times * sum(place.space == OUTPUT for place in body.writes) for body, times in before.bodies)
         if not by_columns:
             return written < sum(array.size for array in before.outputs)
-        matrices = len({matrix for _, matrix in self.leaves.columns} - {None})
-        return written < matrices * self.traced.dofs**2
-
-    def _of_members(self, of_links: np.ndarray) -> np.ndarray:
-        """(groups, positions of all their links): where there are fewer links, those of the last again."""
-        most = max(len(group.links) for group in self.groups)
-        members = np.array([(*group.links, *group.links[-1:] * (most - len(group.links))) for group in self.groups])
-        return of_links[members].reshape(len(members), -1)
-
-    def _loop(self, writer: BodyWriter, direction: str, exchange: np.ndarray, of_links: np.ndarray) -> For:
-        """One sweep, whose exchange cells begin at ``exchange`` for each group."""
-        outwards = direction == BASE_TO_TIP
-        link_classes = list(dict.fromkeys(group.link_classes for group in self.groups))
-        bodies = {of_group: body for of_group in link_classes if (body := writer.body(of_group, outwards)) is not None}
-        numbered = {of_group: number for number, of_group in enumerate(bodies)}
-        which = np.array([numbered.get(group.link_classes, -1) for group in self.groups], dtype=np.int32)
-        order = np.flatnonzero(which >= 0)[:: 1 if outwards else -1]
-        parents = np.array(self.parents_of_groups)
-        there = np.where(parents >= 0, exchange[parents], 0)
-        positions = np.column_stack([exchange, there, of_links])[order].astype(np.int32)
-        label = self._label(bodies.values(), direction)
-        return with_few_positions(For(label, tuple(bodies.values()), which[order], positions))
-
-    @staticmethod
-    def _label(bodies: Iterable[Body], direction: str) -> str:
-        sections = (n.section.rpartition(": ")[0] for b in bodies for n in b.program.nodes if n.args)
-        return next((section for section in sections if section), direction.replace("_", " "))
-
-    def _exchange_offsets(self, exchanged: Iterable[tuple[int, int]]) -> Offsets:
-        """Sweep and offset in the exchange cells of everything that passes."""
-        counts = [0] * len(self.sweeps)
-        offsets = {}
-        for number, k in sorted(exchanged):
-            sweep = self.traced.sweep_of(self.rolling.passed[number])
-            offsets[number, k] = (sweep, counts[sweep])
-            counts[sweep] += 1
-        return offsets
-
-    def _stores(self, exchanged: Exchanged, offsets: Offsets) -> tuple[list[list[list[Store]]], Beginnings]:
-        """By sweep and class: what is to be written where, and whether it is added to what is there; and what
-        is written where paths begin."""
-        beginnings: Beginnings = {}
-        stores: list[list[list[Store]]] = [[[] for _ in self.link_classes] for _ in self.sweeps]
-        for array, element, node, by_column in self.traced.results:
-            if element.link_class is None:
-                raise NotRolled("a result belongs to no link")
-            place = self.columns.place(OUTPUT if self.traced.packing is None else CELL, array, element)
-            along = element.outer is not None and not by_column
-            least = self.traced.columns if by_column else self.traced.paths if along else 0
-            sweep = max(self.values.sweep[node], least)
-            if self.traced.repeated_from(sweep) != (least if along or by_column else -1):
-                raise NotRolled("a result of one link depends on those further out, one by one")
-            stores[sweep][element.link_class].append((place, node, False))
-        for (number, k), values in exchanged.items():
-            passed = self.rolling.passed[number]
-            sweep, offset = offsets[number, k]
-            for (link_class, dof), node in values.items():
-                place = Place(CELL, 0, HERE if passed.source == PARENT else THERE, offset)
-                if dof is not None and dof != ANY:
-                    beginnings.setdefault((link_class, dof[1]), []).append((place, node, False))
-                    continue
-                adds = dof is None and passed.source == CHILDREN and not self.link_classes[link_class].first
-                if not adds or not (node.op is ops.CONST and node.value == 0.0):
-                    stores[sweep][link_class].append((place, node, adds))
-        return stores, beginnings
-
-    def _needed(self, stores: list[list[list[Store]]], beginnings: Beginnings) -> list[list[list[Node]]]:
-        """By sweep and class what is written."""
-        needed = [[[node for _, node, _ in of_class] for of_class in of_sweep] for of_sweep in stores]
-        for (link_class, _), begun in beginnings.items():
-            needed[self.traced.paths][link_class] += [node for _, node, _ in begun]
-        return needed
-
-    def _computed(self, needed: list[list[list[Node]]]) -> tuple[list[list[set[Node]]], list[dict[Node, int]]]:
-        """By sweep and class what is computed; by class what is kept for later sweeps, and in which of its cells."""
-        count = len(self.sweeps)
-        computed: list[list[set[Node]]] = [[set() for _ in self.link_classes] for _ in self.sweeps]
-        kept: list[dict[Node, int]] = [{} for _ in self.link_classes]
-        for k in range(len(self.link_classes)):
-            roots = [list(needed[sweep][k]) for sweep in range(count)]
-            free: list[list[Node]] = [[] for _ in range(count)]  # needed in a sweep, but dependent on inputs alone
-            for sweep in reversed(range(count)):
-                stack = list(roots[sweep])
-                while stack:
-                    node = stack.pop()
-                    if self.values.is_given(node):
-                        continue
-                    when = self.values.sweep[node]
-                    if when < self.traced.repeated_from(sweep):
-                        when = max(when, 0)  # once for a link, not once for each path or column
-                        kept[k].setdefault(node, len(kept[k]))
-                        roots[when].append(node)
-                    elif when < 0:
-                        free[sweep].append(node)
-                    elif when < sweep:
-                        kept[k].setdefault(node, len(kept[k]))
-                        roots[when].append(node)
-                    elif node not in computed[sweep][k] and not self.values.is_passed(node):
-                        computed[sweep][k].add(node)
-                        stack.extend(node.args)
-            done: set[Node] = set()
-            for sweep in range(count):
-                here: set[Node] = set()
-                stack = free[sweep]
-                while stack:
-                    node = stack.pop()
-                    if self.values.is_given(node) or node in here:
-                        continue
-                    if node in done and not self.values.is_cheap(node):
-                        kept[k].setdefault(node, len(kept[k]))
-                        continue
-                    here.add(node)
-                    stack.extend(node.args)
-                computed[sweep][k] |= here
-                done |= here
-        return computed, [self._cells(k, kept[k], needed, computed) for k in range(len(self.link_classes))]
-
-    def _cells(
-        self, k: int, kept: Iterable[Node], needed: list[list[list[Node]]], computed: list[list[set[Node]]]
-    ) -> dict[Node, int]:
-        """A cell for each value that is kept.  It is taken by another in the sweep that needs the value last: memory is
-        what limits long chains, and what is in a cache already is written at no cost."""
-        count = len(self.sweeps)
-        first = {node: s for s in reversed(range(count)) for node in computed[s][k]}
-        used = [{arg for node in computed[s][k] for arg in node.args} for s in range(count)]
-        used = [nodes | set(needed[s][k]) for s, nodes in enumerate(used)]
-        born = {node: self.values.sweep[node] if self.values.is_passed(node) else first[node] for node in kept}
-        cells: dict[Node, int] = {}
-        free_from: list[int] = []  # the sweep from which on each cell may hold something else
-        for node in sorted(kept, key=lambda node: (born[node], node.index)):
-            last = max(s for s in range(count) if node in used[s])
-            if born[node] < self.traced.repeated_from(last):
-                last = count  # it is needed for every column
-            cell = next((c for c, sweep in enumerate(free_from) if sweep <= born[node]), len(free_from))
-            free_from[cell : cell + 1] = [last]
-            cells[node] = cell
-        return cells
-
-    def _table_nodes(self, needed: list[list[list[Node]]], computed: list[list[set[Node]]]) -> list[set[Node]]:
-        """By class the values that bodies read from the table."""
-        nodes: list[set[Node]] = [set() for _ in self.link_classes]
-        for sweep in range(len(self.sweeps)):
-            for k in range(len(self.link_classes)):
-                used = [arg for node in computed[sweep][k] for arg in node.args]
-                used += needed[sweep][k]
-                nodes[k] |= {node for node in used if self.values.tabular[node]}
-        return nodes
+        places = (leaf.place for leaf in self.leaves.values())
+        matrices = {place.offset // self.dofs**2 for place in places if place is not None and place.space == OUTPUT}
+        return written < len(matrices) * self.dofs**2
 
     def _blocks(self, sweep: int) -> tuple[np.ndarray, int]:
         """The block of exchange cells that each group has in a sweep, and how many blocks there are: a block is free
         again when the group whose neighbours meet in it has been passed, and all of them."""
         parents = self.parents_of_groups
-        if self.sweeps[sweep] == ALONG_PATHS:
+        if self.rolling.directions[sweep] == ALONG_PATHS:
             return np.zeros(0, dtype=int), 2
-        outwards = self.sweeps[sweep] == BASE_TO_TIP
+        outwards = self.rolling.directions[sweep] == BASE_TO_TIP
         order = range(len(parents)) if outwards else reversed(range(len(parents)))
         left = [0] * len(parents)
         for parent in parents:
@@ -314,9 +399,7 @@ class _Assembly:
         return blocks, count
 
 
-def _index(node: Node) -> int:
-    return node.index
-
-
-def _all(groups: Iterable[Iterable[Node]]) -> list[Node]:
-    return [node for group in groups for node in group]
+def _label(bodies: Iterable[Body], otherwise: str) -> str:
+    """What the sweep does that most of the first body's operations are of."""
+    sections = (n.section.rpartition(": ")[0] for body in bodies for n in body.program.nodes if n.args)
+    return next((section for section in sections if section), otherwise)

@@ -1,7 +1,7 @@
 """An algorithm traced once per link class.
 
 The algorithm runs on a tree with one link for each class.  The numbers of that link, what it takes from its neighbours
-and its elements of the inputs are symbols of the class.  ``assemble`` makes loops of what was traced.
+and its elements of the inputs are symbols of the class.  ``Assembly`` makes loops of what was traced.
 """
 
 from __future__ import annotations
@@ -18,33 +18,48 @@ from ...mechanics.joints import Joint
 from ...mechanics.operators.explain import Computation
 from ...mechanics.operators.spaces import COORDINATE, FORCE, JOINT, MOTION, Space
 from ...mechanics.recursions.link_classes import LinkClass, link_classes_of
-from ...mechanics.recursions.rolled import ANY, Assumed, LinksOfClasses, NotRolled, RolledMatrixOfDofs, Rolling
+from ...mechanics.recursions.pairs import Dof
+from ...mechanics.recursions.rolled import (
+    ANY,
+    Assumed,
+    LinksOfClasses,
+    NotRolled,
+    Passed,
+    RolledMatrixOfDofs,
+    Rolling,
+)
 from ...mechanics.recursions.sweep_log import SweepLog
 from ...mechanics.recursions.tree import RolledTree, Tree
+from ...mechanics.scalar import Scalar
 from ...mechanism import GROUND, Frame, Mechanism
 from ..ir.builder import Builder
-from ..ir.program import Array, Node, Program
+from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, Array, Node, Place, Program
 from ..trace import Symbol, symbols
-from .assembly import assemble
-from .packed_matrices import ANCESTOR_COUNT, AT_ONE_JOINT, OF_PAIRS, Packing
-from .values import FROM_THE_END, Column, DividedArray, ElementOfClass, Leaves, Result, Traced
+from .assembly import Assembly
+from .packed_matrices import Packing
+from .values import EVERY, FROM_THE_END, Leaf, Leaves, Positions, Result, starts_of_links
 
 
-@dataclasses.dataclass(frozen=True)
-class Axis:
-    """What the first axis of an array counts: the numbers of q, of v, or the links, one after the other; () for an
-    array that belongs to no link."""
+class Axis(tuple[str, ...]):
+    """What the axis of an array counts: the numbers of q, of v, or the links, one after the other; () for an array that
+    belongs to no link."""
 
-    parts: tuple[str, ...]
+    def __add__(self, other: Any) -> Axis:
+        return Axis((*self, *other))
 
-    def __add__(self, other: Axis) -> Axis:
-        return Axis(self.parts + other.parts)
+    def __mul__(self, times: Any) -> Axis:
+        return Axis(tuple(self) * times)
+
+    __rmul__ = __mul__
 
 
 class _Counted:
     """Stands for a mechanism where the shapes of arrays are asked for."""
 
     nq, nv, n_links = Axis(("nq",)), Axis(("nv",)), Axis(("n_links",))
+
+
+Division = tuple[Axis, tuple[int, ...]]  # of an array among the links: its first axis, and the shape of what follows
 
 
 def rolled(
@@ -63,14 +78,13 @@ def rolled(
         raise NotRolled("joints are looked at from elsewhere")
     frames = _frames_named(computed, mechanism)
     link_classes = link_classes_of(tree.links, {frame.body for frame in frames})
-    template = _template(mechanism, link_classes, frames)
-    inputs = [(name, *_divided(name, algorithm)) for name in algorithm.inputs]
+    divided = DividedArrays(mechanism, _template(mechanism, link_classes, frames))
+    inputs = [(name, _division(name, algorithm)) for name in algorithm.inputs]
+    elements = [divided.elements(INPUT, k, *division) for k, (_, division) in enumerate(inputs)]
     lead = _matrices(algorithm, computed)
     in_blocks = len(algorithm.outputs) > 1 and all(map(_is_in_blocks, algorithm.outputs))
-    outputs = (
-        []
-        if lead is not None or in_blocks
-        else [(name, *_divided(name, algorithm, computed)) for name in algorithm.outputs]
+    divisions = (
+        [] if lead is not None or in_blocks else [_division(name, algorithm, computed) for name in algorithm.outputs]
     )
     assumed = Assumed()
     while True:
@@ -78,44 +92,131 @@ def rolled(
         log.sweeps.clear()
         log.on_section = lambda label, builder=builder: setattr(builder, "section", label)  # type: ignore[misc]
         leaves = Leaves(builder, len(inputs))
-        rolling = Rolling(link_classes, mechanism.tree.parents, leaves.taken, _identity, assumed, leaves.column)
+
+        def taken(link_class: int, passed: Passed, k: int, leaves: Leaves = leaves) -> Scalar:
+            return leaves.symbol(Leaf(link_class, passed=(passed, k)))
+
+        def column(dof: Dof, matrix: int | None, leaves: Leaves = leaves) -> Scalar:
+            return leaves.symbol(Leaf(dof[0], divided.of_column(dof[1], matrix)))
+
+        rolling = Rolling(link_classes, mechanism.tree.parents, taken, _identity, assumed, column)
         links = [
-            link_class.link([leaves.number(k, int(column)) for column in np.flatnonzero(link_class.varies)])
+            link_class.link(
+                [leaves.symbol(Leaf(k, number=int(column))) for column in np.flatnonzero(link_class.varies)]
+            )
             for k, link_class in enumerate(link_classes)
         ]
-        at = RolledTree(template, LinksOfClasses.of(links, rolling), tree.gravity, whole=mechanism)
-        given = symbols([Array(name, _shape(axis, core, template)) for name, axis, core in inputs], builder)
-        computed_results = algorithm.run(computed, at, given, options)
+        at = RolledTree(divided.template, LinksOfClasses.of(links, rolling), tree.gravity, whole=mechanism)
+        given = symbols([Array(name, _shape(division, divided.template)) for name, division in inputs], builder)
+        for array, of_array in zip(given, elements, strict=True):
+            leaves.update({x.node: Leaf(*element) for x, element in zip(array.ravel(), of_array, strict=True)})
+        values = algorithm.run(computed, at, given, options)
         if rolling.confirmed():
             break
+    packing, results = None, list[Result]()
     if lead is not None:
-        arrays, results, packing = _results_of_matrices(
-            algorithm.outputs[0], lead, computed_results, mechanism, builder
-        )
+        matrices = values if lead else [values]
+        outputs = [Array(algorithm.outputs[0], (*lead, mechanism.nv, mechanism.nv))]
+        if not all(isinstance(matrix, RolledMatrixOfDofs) for matrix in matrices):
+            raise NotRolled("a matrix over all links is not filled pair by pair")
+        if not any(matrix.by_column for matrix in matrices):
+            packing = Packing(mechanism, [_is_symmetric(matrix, builder) for matrix in matrices])
+            results += _packed(packing, matrices, divided.positions, builder)
+        else:
+            both = [(number, matrix.before) for number, matrix in enumerate(matrices)] + list(enumerate(matrices))
+            for number, matrix in both:
+                if matrix is not None:
+                    results += divided.entries(0, matrix, mechanism.nv, number * mechanism.nv**2, builder)
     elif in_blocks:
-        named = enumerate(zip(algorithm.outputs, computed_results, strict=True))
-        both = [_in_blocks(k, name, blocks, mechanism, builder) for k, (name, blocks) in named]
-        arrays, results, packing = [array for array, _ in both], [one for _, of in both for one in of], None
+        outputs = []
+        for number, (name, blocks) in enumerate(zip(algorithm.outputs, values, strict=True)):
+            n, width = mechanism.nv, len(blocks[0]) * mechanism.nv
+            outputs.append(Array(name, (len(blocks) * n, width)))
+            for r, row in enumerate(blocks):
+                for c, matrix in enumerate(row):
+                    results += divided.entries(number, matrix, width, r * n * width + c * n, builder)
     else:
-        packing = None
-        arrays = [_shaped(_array(part, mechanism, template), mechanism) for part in outputs]
-        parts = [computed_results] if len(outputs) == 1 else computed_results
-        results = [
-            Result(number, element, _node(x, builder))
-            for number, (array, part) in enumerate(zip(arrays, parts, strict=True))
-            for element, x in zip(array.places, np.array(part, dtype=object).ravel(), strict=True)
-        ]
-    traced = Traced(
-        leaves,
-        rolling,
-        mechanism.tree.parents,
-        [_array(part, mechanism, template) for part in inputs],
-        arrays,
-        results,
-        mechanism.nv,
-        packing,
+        outputs = []
+        parts = [values] if len(divisions) == 1 else values
+        for number, (name, division, part) in enumerate(zip(algorithm.outputs, divisions, parts, strict=True)):
+            outputs.append(_shaped(Array(name, _shape(division, mechanism)), mechanism))
+            of_array = divided.elements(OUTPUT, number, *division)
+            for element, x in zip(of_array, np.array(part, dtype=object).ravel(), strict=True):
+                results.append(Result(*element, _node(x, builder)))
+    if any(result.link_class == EVERY for result in results):
+        raise NotRolled("a result belongs to no link")
+    arrays = [Array(name, _shape(division, mechanism)) for name, division in inputs]
+    assembly = Assembly(mechanism, rolling, leaves, divided.positions, results, packing)
+    return assembly.program(tuple(arrays), tuple(outputs), algorithm.name)
+
+
+class DividedArrays:
+    """Where elements of arrays are that belong to links of a class; ``template`` is a mechanism with a link of each."""
+
+    def __init__(self, mechanism: Mechanism, template: Mechanism):
+        self.mechanism, self.template, self.positions = mechanism, template, Positions(mechanism)
+
+    def elements(self, space: str, array: int, axis: Axis, core: tuple[int, ...]) -> list[tuple[int, Place]]:
+        """Of an array, in the trace: the link class of every element, and where links of it have theirs."""
+        width = int(np.prod(core, dtype=int))
+        elements: list[tuple[int, Place]] = []
+        offset = 0
+        for quantity in axis:
+            base = self.positions.number((quantity, width))
+            sizes = np.diff(starts_of_links(self.template, quantity)) * width
+            for k, size in enumerate(sizes.tolist()):
+                elements += [(k, Place(space, array, base, offset + c)) for c in range(size)]
+            offset += getattr(self.mechanism, quantity) * width
+        return elements if axis else [(EVERY, Place(space, array, None, c)) for c in range(width)]
+
+    def of_column(self, dof: int, matrix: int | None) -> Place:
+        """A degree of freedom of links in a column of a matrix, or of the identity."""
+        n, start = self.mechanism.nv, self.positions.number(("nv", 1))
+        if matrix is None:
+            from_the_end = self.positions.number(FROM_THE_END, np.zeros(self.mechanism.n_links, dtype=int))
+            return Place(NUMBER, 0, start, dof, from_the_end)
+        return Place(OUTPUT, 0, self.positions.number(("nv", n)), matrix * n * n + dof * n, start)
+
+    def entries(
+        self, array: int, matrix: RolledMatrixOfDofs, width: int, offset: int, builder: Builder
+    ) -> Iterator[Result]:
+        """The entries of a matrix that begins at ``offset`` in an array whose rows have ``width`` elements."""
+        start, row, diagonal = (self.positions.number(("nv", size)) for size in (1, width, width + 1))
+        for (outer, inner), value in matrix.entries.items():
+            if ANY not in (outer, inner):
+                place = Place(OUTPUT, array, diagonal, offset + outer[1] * width + inner[1])
+            elif outer == ANY:
+                place = Place(OUTPUT, array, start, offset + inner[1], row)
+            else:
+                place = Place(OUTPUT, array, row, offset + outer[1] * width, start)
+            yield Result((inner if outer == ANY else outer)[0], place, _node(value, builder), matrix.by_column)
+
+
+def _packed(
+    packing: Packing, matrices: Sequence[RolledMatrixOfDofs], positions: Positions, builder: Builder
+) -> Iterator[Result]:
+    """The entries of matrices in cells."""
+    ancestors, at_one_joint, of_pairs = packing.numbers(positions)
+    for number, matrix in enumerate(matrices):
+        sizes = Counter(outer[0] for outer, inner in matrix.entries if outer == inner)
+        for (outer, inner), value in matrix.entries.items():
+            if ANY not in (outer, inner):
+                offset = packing.start(number) + outer[1] * sizes[outer[0]] + inner[1]
+                place = Place(CELL, 0, at_one_joint, offset)
+            elif outer == ANY:
+                place = Place(CELL, 0, ancestors, packing.rows(number) + inner[1], of_pairs)
+            elif not packing.symmetric[number]:
+                place = Place(CELL, 0, ancestors, packing.columns(number) + outer[1], of_pairs)
+            else:
+                continue
+            yield Result((inner if outer == ANY else outer)[0], place, _node(value, builder))
+
+
+def _is_symmetric(matrix: RolledMatrixOfDofs, builder: Builder) -> bool:
+    return all(
+        _node(matrix.entries[inner, outer], builder) is _node(value, builder)
+        for (outer, inner), value in matrix.entries.items()
     )
-    return assemble(traced, algorithm.name)
 
 
 def _matrices(algorithm: Algorithm, computed: tuple[Computation, ...] | None) -> tuple[int, ...] | None:
@@ -133,92 +234,10 @@ def _matrices(algorithm: Algorithm, computed: tuple[Computation, ...] | None) ->
     return None
 
 
-def _results_of_matrices(
-    name: str, lead: tuple[int, ...], values: Any, mechanism: Mechanism, builder: Builder
-) -> tuple[list[DividedArray], list[Result], Packing | None]:
-    """Matrices that were filled pair by pair: entries of degrees of freedom of one link, and of one with another that
-    is further out."""
-    matrices = values if lead else [values]
-    if not all(isinstance(matrix, RolledMatrixOfDofs) for matrix in matrices):
-        raise NotRolled("a matrix over all links is not filled pair by pair")
-    array = Array(name, (*lead, mechanism.nv, mechanism.nv))
-    if not any(matrix.by_column for matrix in matrices):
-        return _packed(array, matrices, mechanism, builder)
-    n = mechanism.nv
-    columns = _columns_of_rows(mechanism, n)
-    results: list[Result] = []
-    both = [(number, matrix.before) for number, matrix in enumerate(matrices)] + list(enumerate(matrices))
-    for number, matrix in both:
-        if matrix is not None:
-            results += _entries(0, matrix, n, number * n * n, builder)
-    return [DividedArray(array, [], columns)], results, None
-
-
 def _is_in_blocks(name: str) -> bool:
     """Whether an array is made of matrices over the joints, as derivatives of a state by a state are."""
-    shape = SHAPES[name](_Sized()) if name in SHAPES else ()  # type: ignore[arg-type]
-    return len(shape) == 2 and all(size % _Sized.nv == 0 for size in shape)
-
-
-class _Sized:
-    """Stands for a mechanism where it is asked which sizes of arrays are multiples of that of v."""
-
-    nq, nv, n_links = 1_000_003, 1_000_033, 1_000_037
-    loops = ()
-
-
-def _in_blocks(
-    number: int, name: str, blocks: Sequence[Sequence[RolledMatrixOfDofs]], mechanism: Mechanism, builder: Builder
-) -> tuple[DividedArray, list[Result]]:
-    """An array of matrices that were filled column by column, side by side and below one another."""
-    n, width = mechanism.nv, len(blocks[0]) * mechanism.nv
-    results: list[Result] = []
-    for r, row in enumerate(blocks):
-        for c, matrix in enumerate(row):
-            results += _entries(number, matrix, width, r * n * width + c * n, builder)
-    array = Array(name, (len(blocks) * n, width))
-    return DividedArray(array, [], _columns_of_rows(mechanism, width)), results
-
-
-def _columns_of_rows(mechanism: Mechanism, width: int) -> dict[Column, np.ndarray]:
-    """Where elements of matrices lie whose rows have ``width`` elements, by column."""
-    columns = {("nv", size): _starts(mechanism, "nv")[:-1] * size for size in (1, width, width + 1)}
-    return {**columns, FROM_THE_END: np.zeros(mechanism.n_links, dtype=int)}
-
-
-def _entries(array: int, matrix: RolledMatrixOfDofs, width: int, offset: int, builder: Builder) -> Iterator[Result]:
-    """The entries of a matrix that begins at ``offset`` in an array."""
-    start, row, diagonal = ("nv", 1), ("nv", width), ("nv", width + 1)
-    for (outer, inner), value in matrix.entries.items():
-        if ANY not in (outer, inner):
-            element = ElementOfClass(outer[0], diagonal, offset + outer[1] * width + inner[1])
-        elif outer == ANY:
-            element = ElementOfClass(inner[0], start, offset + inner[1], outer=row)
-        else:
-            element = ElementOfClass(outer[0], row, offset + outer[1] * width, outer=start)
-        yield Result(array, element, _node(value, builder), matrix.by_column)
-
-
-def _packed(
-    array: Array, matrices: Sequence[RolledMatrixOfDofs], mechanism: Mechanism, builder: Builder
-) -> tuple[list[DividedArray], list[Result], Packing]:
-    """Matrices whose entries lie in cells side by side."""
-    entries = [{pair: _node(x, builder) for pair, x in matrix.entries.items()} for matrix in matrices]
-    packing = Packing.of(mechanism, [all(of[b, a] is node for (a, b), node in of.items()) for of in entries])
-    results, sizes = [], Counter(a[0] for a, b in entries[0] if a == b)
-    for number, of in enumerate(entries):
-        for (outer, inner), node in of.items():
-            if ANY not in (outer, inner):
-                offset = packing.start(number) + outer[1] * sizes[outer[0]] + inner[1]
-                element = ElementOfClass(outer[0], AT_ONE_JOINT, offset)
-            elif outer == ANY:
-                element = ElementOfClass(inner[0], ANCESTOR_COUNT, packing.rows(number) + inner[1], outer=OF_PAIRS)
-            elif not packing.symmetric[number]:
-                element = ElementOfClass(outer[0], ANCESTOR_COUNT, packing.columns(number) + outer[1], outer=OF_PAIRS)
-            else:
-                continue
-            results.append(Result(0, element, node))
-    return [DividedArray(array, [], packing.positions)], results, packing
+    shape = _shape_in_axes(name) if name in SHAPES else ()
+    return len(shape) == 2 and all(isinstance(size, Axis) and {*size} == {"nv"} for size in shape)
 
 
 def examples_of(tree: Tree) -> Tree:
@@ -271,10 +290,8 @@ def _template(mechanism: Mechanism, link_classes: Sequence[LinkClass], named: Se
     return Mechanism(mechanism.name, tuple(bodies), frames, mechanism.gravity)
 
 
-def _divided(
-    name: str, algorithm: Algorithm, computed: tuple[Computation, ...] | None = None
-) -> tuple[Axis, tuple[int, ...]]:
-    """How an array of an algorithm is divided among the links: its first axis, and the shape of what follows."""
+def _division(name: str, algorithm: Algorithm, computed: tuple[Computation, ...] | None = None) -> Division:
+    """How an array of an algorithm is divided among the links."""
     if isinstance(space := algorithm.sizes.get(name), Space):
         return _of_space(space)
     if name in algorithm.sizes or name not in SHAPES:
@@ -283,10 +300,10 @@ def _divided(
             if expression.is_vector and expression.codomain is not None:
                 return _of_space(expression.codomain)
         raise NotRolled(f"nothing says how {name} is divided among the links")
-    first, *rest = _shape_in_axes(name) or (Axis(()),)
+    first, *rest = _shape_in_axes(name) or (Axis(),)
     if isinstance(first, int) and rest == [_Counted.nv]:
-        return Axis(_Counted.nv.parts * first), ()  # row by row
-    if not isinstance(first, Axis) or any(isinstance(size, Axis) for size in rest):
+        return first * _Counted.nv, ()  # row by row
+    if not isinstance(first, Axis) or len({*first}) < len(first) or any(isinstance(size, Axis) for size in rest):
         raise NotRolled(f"{name} is not divided among the links")
     return first, tuple(rest)
 
@@ -299,7 +316,7 @@ def _shape_in_axes(name: str) -> tuple[Any, ...]:
         raise NotRolled(f"{name} is not divided among the links") from None
 
 
-def _of_space(space: Space) -> tuple[Axis, tuple[int, ...]]:
+def _of_space(space: Space) -> Division:
     if space in (JOINT, COORDINATE):
         return _Counted.nv, ()
     if space in (FORCE, MOTION):
@@ -307,35 +324,12 @@ def _of_space(space: Space) -> tuple[Axis, tuple[int, ...]]:
     raise NotRolled(f"a vector of {space} is not divided among the links")
 
 
-def _shape(axis: Axis, core: tuple[int, ...], mechanism: Mechanism) -> tuple[int, ...]:
-    return (*((sum(getattr(mechanism, part) for part in axis.parts),) if axis.parts else ()), *core)
+def _shape(division: Division, mechanism: Mechanism) -> tuple[int, ...]:
+    axis, core = division
+    return (*((sum(getattr(mechanism, quantity) for quantity in axis),) if axis else ()), *core)
 
 
-def _array(part: tuple[str, Axis, tuple[int, ...]], mechanism: Mechanism, template: Mechanism) -> DividedArray:
-    name, axis, core = part
-    width = int(np.prod(core, dtype=int))
-    elements: list[ElementOfClass] = []
-    offset = 0
-    for quantity in axis.parts:
-        starts = _starts(template, quantity)
-        for k in range(template.n_links):
-            size = (starts[k + 1] - starts[k]) * width
-            elements += [ElementOfClass(k, (quantity, width), offset + c) for c in range(size)]
-        offset += getattr(mechanism, quantity) * width
-    if not axis.parts:
-        elements = [ElementOfClass(None, None, c) for c in range(width)]
-    columns = {(quantity, width): _starts(mechanism, quantity)[:-1] * width for quantity in axis.parts}
-    return DividedArray(Array(name, _shape(axis, core, mechanism)), elements, columns)
-
-
-def _shaped(part: DividedArray, mechanism: Mechanism) -> DividedArray:
-    """The same, with the axes that its array has."""
-    name = part.array.name
-    shape = SHAPES[name](mechanism) if name in SHAPES else part.array.shape
-    return dataclasses.replace(part, array=Array(name, shape)) if np.prod(shape) == part.array.size else part
-
-
-def _starts(mechanism: Mechanism, quantity: str) -> np.ndarray:
-    """Where the numbers of each link begin among those of all."""
-    sizes = [1 if quantity == "n_links" else getattr(body, quantity) for body in mechanism.bodies]
-    return np.concatenate([[0], np.cumsum(sizes, dtype=int)])
+def _shaped(array: Array, mechanism: Mechanism) -> Array:
+    """The array with the axes that it has in the catalogue."""
+    shape = SHAPES[array.name](mechanism) if array.name in SHAPES else array.shape
+    return Array(array.name, shape) if np.prod(shape) == array.size else array

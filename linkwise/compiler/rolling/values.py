@@ -1,193 +1,202 @@
-"""What running an algorithm once per link class gave: symbols, results, and what each value belongs to."""
+"""Values of an algorithm that was traced once per link class: what they belong to, the sweep that computes each of
+them, and what links keep from one sweep to another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ...mechanics.recursions.pairs import Dof
-from ...mechanics.recursions.rolled import AFTER_SWEEPS, NotRolled, Passed, Rolling
-from ...mechanics.recursions.schedule import BASE_TO_TIP
+from ...mechanics.recursions.rolled import NotRolled, Passed, Rolling
 from ...mechanics.scalar import Scalar
+from ...mechanism import Mechanism
 from ..ir import ops
 from ..ir.builder import Builder
-from ..ir.program import Array, Node, reachable
+from ..ir.program import INPUT, Node, Place, reachable
 from ..trace import Symbol
-from .packed_matrices import Packing
 
-ALONG_PATHS = "inwards from every degree of freedom"
-Column = tuple[str, int]  # "nq", "nv" or "n_links", and how many elements each of them has
-FROM_THE_END: Column = ("from the end", 1)  # of degrees of freedom
 EVERY = -1  # the class of values that are the same for all links
 CHEAP = (ops.ADD, ops.SUB, ops.MUL, ops.NEG)  # of inputs: computed again rather than kept
 
+# Positions of an iteration: exchange cells of its last link and of its parent, then of each of its links the cells, the
+# numbers, and the elements of arrays.
+HERE, THERE, OWN, TABLE = range(4)
+Column = tuple[str, int]  # what arrays have for each link: "nq", "nv" or "n_links" of them, each so many elements
+FROM_THE_END: Column = ("from the end", 1)  # of degrees of freedom
 
-class ElementOfClass(NamedTuple):
-    """An element of an array: of links of a class, ``offset`` past their positions in a column; None: of no link.
 
-    outer   of a matrix, the column of the degree of freedom further out whose position is added
+class Positions:
+    """Where the elements of arrays begin that belong to each link of a mechanism, by column."""
+
+    def __init__(self, mechanism: Mechanism):
+        self._mechanism = mechanism
+        self.columns: dict[Column, np.ndarray] = {}
+
+    def number(self, column: Column, starts: np.ndarray | None = None) -> int:
+        """The number of a position of the first link of an iteration; ``starts`` of a column that counts other than
+        elements of arrays."""
+        if column not in self.columns:
+            quantity, width = column
+            self.columns[column] = starts_of_links(self._mechanism, quantity)[:-1] * width if starts is None else starts
+        return TABLE + 1 + list(self.columns).index(column)
+
+    def of_member(self, place: Place, member: int) -> Place:
+        """A place of the first link of an iteration for another one."""
+        if place.base is None or place.base in (HERE, THERE):
+            return place
+        return place._replace(base=place.base + member * (2 + len(self.columns)))
+
+
+def starts_of_links(mechanism: Mechanism, quantity: str) -> np.ndarray:
+    """Where the numbers of each link begin among those of all."""
+    sizes = [1 if quantity == "n_links" else getattr(body, quantity) for body in mechanism.bodies]
+    return np.concatenate([[0], np.cumsum(sizes, dtype=int)])
+
+
+class Leaf(NamedTuple):
+    """What an unknown number of the trace stands for: one of these.
+
+    place    where iterations read it: an element of an input, or of a column of a matrix
+    number   a column of the table of the link class
+    passed   what a link takes from a neighbour: the quantity, and which of its numbers
     """
 
-    link_class: int | None
-    column: Column | None
-    offset: int
-    outer: Column | None = None
+    link_class: int
+    place: Place | None = None
+    number: int | None = None
+    passed: tuple[Passed, int] | None = None
 
 
 class Result(NamedTuple):
     """A value that is an element of an output; ``by_column`` if it is computed for every column of a matrix."""
 
-    array: int
-    element: ElementOfClass
+    link_class: int
+    place: Place
     node: Node
     by_column: bool = False
 
 
-@dataclass(frozen=True)
-class DividedArray:
-    """An array, what its elements are in the trace (of an input), and where those of every link begin, by column."""
+class Leaves(dict[Node, Leaf]):
+    """The unknown numbers of a trace.  Those that are elements of arrays are inputs of the builder with the array's
+    number, numbers of the mechanism the one after these, and all others the next."""
 
-    array: Array
-    places: list[ElementOfClass]
-    columns: dict[Column, np.ndarray]
+    def __init__(self, builder: Builder, arrays: int):
+        self.builder, self._arrays = builder, arrays
+        self._known: dict[Leaf, Symbol] = {}
 
-
-@dataclass
-class Leaves:
-    """The symbols of a trace: inputs by number of the array, and after them numbers, what links take, and elements of
-    columns of matrices."""
-
-    builder: Builder
-    arrays: int
-    numbers: list[tuple[int, int]] = field(default_factory=list)  # class, column of its table
-    passed: list[tuple[int, Passed, int]] = field(default_factory=list)  # class that takes it, quantity, which number
-    columns: list[tuple[Dof, int | None]] = field(default_factory=list)  # of a class, and of which matrix
-    _known: dict[tuple[int, int, int], Symbol] = field(default_factory=dict)
-
-    def number(self, link_class: int, column: int) -> Symbol:
-        """A number that is another for every link of a class."""
-        self.numbers.append((link_class, column))
-        return Symbol(self.builder.input(self.arrays, len(self.numbers) - 1), self.builder)
-
-    def column(self, dof: Dof, matrix: int | None) -> Scalar:
-        """An element of a column of a matrix, or of the identity."""
-        self.columns.append((dof, matrix))
-        return Symbol(self.builder.input(self.arrays + 2, len(self.columns) - 1), self.builder)
-
-    def taken(self, link_class: int, passed: Passed, k: int) -> Scalar:
-        """Number k of what links of a class take from a neighbour."""
-        key = (link_class, passed.number, k)
-        if key not in self._known:
-            self.passed.append((link_class, passed, k))
-            self._known[key] = Symbol(self.builder.input(self.arrays + 1, len(self.passed) - 1), self.builder)
-        return self._known[key]
-
-
-@dataclass(frozen=True)
-class Traced:
-    """What running an algorithm once per class gave."""
-
-    leaves: Leaves
-    rolling: Rolling
-    parents: Sequence[int]
-    inputs: list[DividedArray]
-    outputs: list[DividedArray]
-    results: list[Result]
-    dofs: int  # of the mechanism: columns of matrices
-    packing: Packing | None = None
-
-    @property
-    def sweeps(self) -> list[str]:
-        """Directions of the sweeps; after those that are made once, where something goes along them, of the paths from
-        degrees of freedom to the root; then of the sweeps that are made for every column."""
-        directions = self.rolling.sweeps or [BASE_TO_TIP]
-        once, each = directions[: self._once], directions[self._once :]
-        return [*once, ALONG_PATHS, *each] if self._has_paths else directions
-
-    @property
-    def paths(self) -> int:
-        """The number of the paths among the sweeps."""
-        return self._once
-
-    @property
-    def columns(self) -> int:
-        """The first of the sweeps that are made for every column."""
-        return self._once + self._has_paths
-
-    @property
-    def _once(self) -> int:
-        """How many sweeps are made once."""
-        from_here = self.rolling.columns_from
-        return len(self.rolling.sweeps or [BASE_TO_TIP]) if from_here is None else from_here
-
-    @property
-    def _has_paths(self) -> bool:
-        return any(passed.sweep == AFTER_SWEEPS for passed in self.rolling.passed)
-
-    def sweep_of(self, passed: Passed) -> int:
-        if passed.sweep == AFTER_SWEEPS:
-            return self.paths
-        return passed.sweep + (self._has_paths and passed.sweep >= self._once)
-
-    def repeated_from(self, sweep: int) -> int:
-        """Of a sweep or paths that run for each of many, the first sweep that does so; -1: it runs once."""
-        return self.columns if sweep >= self.columns else sweep if self.sweeps[sweep] == ALONG_PATHS else -1
+    def symbol(self, leaf: Leaf) -> Scalar:
+        """The unknown number, which is the same for equal leaves."""
+        if leaf not in self._known:
+            array = self._arrays if leaf.number is not None else self._arrays + 1
+            self._known[leaf] = Symbol(self.builder.input(array, len(self._known)), self.builder)
+            self[self._known[leaf].node] = leaf
+        return self._known[leaf]
 
 
 class Values:
     """The values of a trace.
 
-    class      of the links that they belong to, by node
-    sweep     by which they are known; -1: from the beginning
-    tabular   whether they depend on the mechanism's numbers alone
+    link_class   of the links that they belong to, by node
+    known        the sweep by which they are; -1: from the beginning
+    tabular      whether they depend on the mechanism's numbers alone
     """
 
-    def __init__(self, traced: Traced):
-        self.traced, self.leaves = traced, traced.leaves
+    def __init__(self, rolling: Rolling, leaves: Mapping[Node, Leaf], roots: Iterable[Node]):
+        self.rolling, self.leaves = rolling, leaves
         self.link_class: dict[Node, int] = {}
-        self.sweep: dict[Node, int] = {}
+        self.known: dict[Node, int] = {}
         self.tabular: dict[Node, bool] = {}
-
-    def study(self, roots: Iterable[Node]) -> None:
-        """Kind, sweep and nature of all nodes that ``roots`` depend on."""
         for node in reachable([list(roots)]):
-            if node in self.link_class:
-                continue
             if node.op is ops.INPUT:
-                self.link_class[node], self.sweep[node] = self._leaf(node)
-                self.tabular[node] = node.value[0] == self.leaves.arrays
+                leaf = leaves[node]
+                self.link_class[node] = leaf.link_class
+                self.known[node] = self._known_leaf(leaf)
+                self.tabular[node] = leaf.number is not None
                 continue
             link_classes = {self.link_class[arg] for arg in node.args} - {EVERY}
             if len(link_classes) > 1:
                 raise NotRolled("a value depends on links that are no neighbours")
             self.link_class[node] = link_classes.pop() if link_classes else EVERY
-            self.sweep[node] = max((self.sweep[arg] for arg in node.args), default=-1)
+            self.known[node] = max((self.known[arg] for arg in node.args), default=-1)
             self.tabular[node] = bool(node.args) and all(self.tabular[a] or a.op is ops.CONST for a in node.args)
 
-    def _leaf(self, node: Node) -> tuple[int, int]:
-        array, element = node.value
-        if array == self.leaves.arrays:
-            return self.leaves.numbers[element][0], -1
-        if array == self.leaves.arrays + 2:
-            return self.leaves.columns[element][0][0], self.traced.columns
-        if array > self.leaves.arrays:
-            link_class, passed, _ = self.leaves.passed[element]
-            return link_class, self.traced.sweep_of(passed)
-        link_class = self.traced.inputs[array].places[element].link_class
-        return (EVERY if link_class is None else link_class), -1
+    def _known_leaf(self, leaf: Leaf) -> int:
+        if leaf.passed is not None:
+            return self.rolling.sweep_of(leaf.passed[0])
+        return self.rolling.columns if leaf.place is not None and leaf.place.space != INPUT else -1
 
-    def is_passed(self, node: Node) -> bool:
-        return node.op is ops.INPUT and node.value[0] == self.leaves.arrays + 1
-
-    def is_of_column(self, node: Node) -> bool:
-        return node.op is ops.INPUT and node.value[0] == self.leaves.arrays + 2
+    def passed(self, node: Node) -> tuple[Passed, int] | None:
+        """The quantity that a link takes from a neighbour, and which of its numbers, if a value is one."""
+        return self.leaves[node].passed if node.op is ops.INPUT else None
 
     def is_given(self, node: Node) -> bool:
         """Whether it is read where it is needed: constants, inputs, numbers of the table."""
-        return node.op is ops.CONST or self.tabular[node] or (node.op is ops.INPUT and not self.is_passed(node))
+        return node.op is ops.CONST or self.tabular[node] or (node.op is ops.INPUT and not self.passed(node))
 
     def is_cheap(self, node: Node) -> bool:
         return node.op in CHEAP and all(self.is_given(arg) for arg in node.args)
+
+    def computed(self, needed: Sequence[Iterable[Node]]) -> tuple[list[set[Node]], dict[Node, int]]:
+        """For values that links of a class need in each sweep: the values that they compute in it; and those that they
+        keep for later sweeps, and in which of their cells."""
+        computed: list[set[Node]] = [set() for _ in needed]
+        kept: dict[Node, None] = {}
+        roots = [list(nodes) for nodes in needed]
+        free: list[list[Node]] = [[] for _ in needed]  # needed in a sweep, but dependent on inputs alone
+        for sweep in reversed(range(len(needed))):
+            stack = list(roots[sweep])
+            while stack:
+                node = stack.pop()
+                if self.is_given(node):
+                    continue
+                when = self.known[node]
+                if when < self.rolling.repeated_from(sweep):
+                    kept.setdefault(node)
+                    roots[max(when, 0)].append(node)  # once for a link, not once for each path or column
+                elif when < 0:
+                    free[sweep].append(node)
+                elif when < sweep:
+                    kept.setdefault(node)
+                    roots[when].append(node)
+                elif node not in computed[sweep] and not self.passed(node):
+                    computed[sweep].add(node)
+                    stack.extend(node.args)
+        done: set[Node] = set()
+        for here, stack in zip(computed, free, strict=True):
+            at_first_need: set[Node] = set()
+            while stack:
+                node = stack.pop()
+                if self.is_given(node) or node in at_first_need:
+                    continue
+                if node in done and not self.is_cheap(node):
+                    kept.setdefault(node)
+                    continue
+                at_first_need.add(node)
+                stack.extend(node.args)
+            here |= at_first_need
+            done |= at_first_need
+        return computed, self._cells(kept, needed, computed)
+
+    def _cells(
+        self, kept: Iterable[Node], needed: Sequence[Iterable[Node]], computed: Sequence[set[Node]]
+    ) -> dict[Node, int]:
+        """A cell for each value that is kept.  It is taken by another in the sweep that needs the value last: memory is
+        what limits long chains, and what is in a cache already is written at no cost."""
+        count = len(computed)
+        first = {node: s for s in reversed(range(count)) for node in computed[s]}
+        used = [
+            {arg for node in here for arg in node.args} | set(nodes)
+            for here, nodes in zip(computed, needed, strict=True)
+        ]
+        born = {node: self.known[node] if self.passed(node) else first[node] for node in kept}
+        cells: dict[Node, int] = {}
+        free_from: list[int] = []  # the sweep from which on each cell may hold something else
+        for node in sorted(kept, key=lambda node: (born[node], node.index)):
+            last = max(s for s in range(count) if node in used[s])
+            if born[node] < self.rolling.repeated_from(last):
+                last = count  # it is needed for every column
+            cell = next((c for c, sweep in enumerate(free_from) if sweep <= born[node]), len(free_from))
+            free_from[cell : cell + 1] = [last]
+            cells[node] = cell
+        return cells

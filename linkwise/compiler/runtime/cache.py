@@ -42,11 +42,7 @@ _ROOM = 0.9  # of the limit that is left filled: not every write is to delete so
 _ABANDONED = 3600.0  # s: a file that has been written to for so long belongs to a process that was killed
 
 __all__ = ["Info", "clear", "directory", "info", "limit", "set_limit"]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+__dir__ = __all__.copy
 
 _limit: int | None = None  # as this process was told
 _unwatched = 0.0  # bytes that this process may still write before it looks through the directory again

@@ -18,9 +18,9 @@ from ..ir import ops
 from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, Body, For, Node, Place, Program
 from .llvm_operations import Writer
 from .llvm_scratch import Fixed, LoopScratch, is_straight
-from .llvm_straight import parts
+from .llvm_straight import NODES_FOR_LLVM, NODES_PER_PART, parts
 from .llvm_vector import VectorType
-from .register_assignment import assigned, registers
+from .register_assignment import CUT, assigned, registers
 
 Pointer = tuple[str, int, int | None, int | None]  # space, array, base, position of the loop around it
 
@@ -222,23 +222,39 @@ def _pointer(pointer: Pointer, prefix: str, scratch: LoopScratch) -> list[str]:
 def _body(name: str, body: Body, vector: VectorType, count: int, attributes: str) -> str:
     """``void @body<name>(pointers)``: one iteration, with ``count`` values in registers at a time.  No two pointers
     lead to the same place, and what is read where something is written is saved first: a value is stored as soon as it
-    is there."""
+    is there.  Long bodies call parts, which hand values on through places of their own."""
     memory = _BodyMemory(body)
-    writer = _BodyWriter(vector)
     angles = _angles_first(body.program)  # calls drive values out of the registers: first, when few are alive
     computed = [*angles, *(node for node in body.program.nodes if node.args and node not in angles)]
-    copied = (node for node in memory.destinations if not node.args)
+    nodes = [*computed, *(node for node in memory.destinations if not node.args)]
+    pieces = len(nodes) // NODES_PER_PART if len(nodes) > NODES_FOR_LLVM else 1
+    cuts = {max(len(nodes) * k // pieces, len(angles)) for k in range(1, pieces)}
+    writers = [_BodyWriter(vector)]
     for saved, before in memory.displaced.items():
-        writer.load(saved, before)
-        writer.store(saved, memory.slots[saved])
-        del writer.names[saved]
-    writer.perform(assigned([*computed, *copied], memory, count))
+        writers[0].load(saved, before)
+        writers[0].store(saved, memory.slots[saved])
+        del writers[0].names[saved]
+    for is_cut, actions in itertools.groupby(assigned(nodes, memory, count, cuts), lambda action: action.kind == CUT):
+        if is_cut:
+            writers.append(_BodyWriter(vector))
+        else:
+            writers[-1].perform(list(actions))
     for at, constant in memory.constants:
-        writer.store(constant, at)
+        writers[-1].store(constant, at)
     room = [f"  %spilled = alloca [{memory.spilled} x {vector.real}], align 64"] if memory.spilled else []
     parameters = ", ".join(f"ptr noalias {_name(pointer)}" for pointer in _pointers(body))
     head = f"define internal void @body{name}({parameters}) noinline nounwind {attributes} {{"
-    return "\n".join([head, *room, *writer.lines, "  ret void", "}", ""])
+    if len(writers) == 1:
+        return "\n".join([head, *room, *writers[0].lines, "  ret void", "}", ""])
+    given = [_name(pointer) for pointer in _pointers(body)] + ["%spilled"] * bool(room)
+    taken, passed = (", ".join(f"{kind} {each}" for each in given) for kind in ("ptr noalias", "ptr"))
+    texts = [
+        f"define internal void @body{name}.{k}({taken}) noinline nounwind {attributes} {{\n"
+        + "\n".join([*writer.lines, "  ret void", "}", ""])
+        for k, writer in enumerate(writers)
+    ]
+    calls = [f"  call void @body{name}.{k}({passed})" for k in range(len(writers))]
+    return "\n".join([*texts, head, *room, *calls, "  ret void", "}", ""])
 
 
 class _BodyMemory:

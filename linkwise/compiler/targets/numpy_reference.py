@@ -6,10 +6,12 @@ All other targets are compared with ``evaluate``.  ``emit`` writes the same comp
 from __future__ import annotations
 
 import math
+import operator
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,18 +19,19 @@ from ..ir import ops
 from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, For, Node, Place, Program
 from .protocol import Options
 
-# The meaning of the operations.  The fused ones round twice here; a target may round once.
+# The meaning of the operations, of arrays and of NumPy's scalars: for these Python's operators are quicker than ufuncs.
+# The fused ones round twice here; a target may round once.
 MEANING: dict[ops.Op, Callable] = {
-    ops.ADD: np.add,
-    ops.SUB: np.subtract,
-    ops.MUL: np.multiply,
-    ops.DIV: np.divide,
-    ops.NEG: np.negative,
+    ops.ADD: operator.add,
+    ops.SUB: operator.sub,
+    ops.MUL: operator.mul,
+    ops.DIV: operator.truediv,
+    ops.NEG: operator.neg,
     ops.SQRT: np.sqrt,
     ops.SIN: np.sin,
     ops.COS: np.cos,
     ops.ATAN2: np.arctan2,
-    ops.LESS: np.less,
+    ops.LESS: operator.lt,
     ops.SELECT: np.where,
     ops.FMA: lambda a, b, c: a * b + c,
     ops.FMS: lambda a, b, c: a * b - c,
@@ -71,25 +74,74 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float
     if program.loops:
         return _run_loops(program, arrays, batch, kind)
     outputs = [np.empty(batch + array.shape, dtype=kind) for array in program.outputs]
-    places = _places_of_results(program, outputs)
-    last_use = {arg: node for node in program.nodes for arg in node.args}
-    values: dict[Node, np.ndarray] = {}
+    steps = _STEPS.get(program)
+    if steps is None:
+        steps = _STEPS[program] = _steps_of(program)
+    values: list[Any] = [kind.type(number) for number in steps.constants] + [None] * steps.slots
+    for slot, array, index in steps.inputs:
+        values[slot] = arrays[array][index][()]  # of a single state a scalar
     with np.errstate(all="ignore"):
-        for node in program.nodes:
-            if node.op is ops.CONST:
-                value = kind.type(node.value)
-            elif node.op is ops.INPUT:
-                array, element = node.value
-                value = arrays[array][(..., *np.unravel_index(element, program.inputs[array].shape))]
+        for operation, slot, arguments, places in steps.operations:
+            if len(arguments) == 2:
+                values[slot] = operation(values[arguments[0]], values[arguments[1]])
             else:
-                value = MEANING[node.op](*(values[arg] for arg in node.args))
-            values[node] = value
-            for output, index in places.get(node, ()):
-                output[index] = value
-            for arg in node.args:  # nothing is kept longer than it is needed
-                if last_use[arg] is node:
-                    values.pop(arg, None)
+                values[slot] = operation(*[values[argument] for argument in arguments])
+            for output, index in places:
+                outputs[output][index] = values[slot]
+    for slot, output, index in steps.copies:
+        outputs[output][index] = values[slot]
     return outputs
+
+
+Index = tuple[Any, ...]  # of an element in an array of states
+
+
+class _Steps(NamedTuple):
+    """A straight-line program in the order in which it is interpreted; values are in numbered slots.
+
+    constants   of the first slots
+    slots       how many others there are
+    inputs      (slot, input, index of the element)
+    operations  (function, slot of the result, those of the arguments, output and index of each place of the result)
+    copies      (slot, output, index) of results that are inputs or constants
+    """
+
+    constants: list[float]
+    slots: int
+    inputs: list[tuple[int, int, Index]]
+    operations: list[tuple[Callable, int, tuple[int, ...], list[tuple[int, Index]]]]
+    copies: list[tuple[int, int, Index]]
+
+
+_STEPS: weakref.WeakKeyDictionary[Program, _Steps] = weakref.WeakKeyDictionary()
+
+
+def _steps_of(program: Program) -> _Steps:
+    places = _places_of_results(program)
+    last_use = {arg: node for node in program.nodes for arg in node.args}
+    constants = [node for node in program.nodes if node.op is ops.CONST]
+    slots = {node: slot for slot, node in enumerate(constants)}
+    first = count = len(constants)
+    steps = _Steps([node.value for node in constants], 0, [], [], [])
+    free: list[int] = []
+    for node in program.nodes:
+        if node.op is ops.INPUT:
+            array, element = node.value
+            steps.inputs.append((count, array, (..., *np.unravel_index(element, program.inputs[array].shape))))
+            slots[node], count = count, count + 1
+    for node in program.nodes:
+        if node.op in (ops.CONST, ops.INPUT):
+            steps.copies.extend((slots[node], *place) for place in places.get(node, ()))
+            continue
+        arguments = tuple(slots[arg] for arg in node.args)
+        ended = {arg for arg in node.args if last_use[arg] is node and arg.op not in (ops.CONST, ops.INPUT)}
+        free.extend(slots[arg] for arg in ended)  # nothing is kept longer than it is needed
+        if free:
+            slots[node] = free.pop()
+        else:
+            slots[node], count = count, count + 1
+        steps.operations.append((MEANING[node.op], slots[node], arguments, places.get(node, [])))
+    return steps._replace(slots=count - first)
 
 
 def heed_unread(program: Program, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
@@ -182,13 +234,12 @@ def _batch_shape(array: np.ndarray, name: str, core: tuple[int, ...]) -> tuple[i
     return array.shape[:split]
 
 
-def _places_of_results(program: Program, outputs: list[np.ndarray]) -> dict[Node, list[tuple[np.ndarray, tuple]]]:
-    """For each result node: the output arrays and the indices in them at which it has to be stored."""
-    places: dict[Node, list[tuple[np.ndarray, tuple]]] = {}
-    for array, output, results in zip(program.outputs, outputs, program.results, strict=True):
+def _places_of_results(program: Program) -> dict[Node, list[tuple[int, Index]]]:
+    """For each result node: the outputs and the indices in them at which it has to be stored."""
+    places: dict[Node, list[tuple[int, Index]]] = {}
+    for output, (array, results) in enumerate(zip(program.outputs, program.results, strict=True)):
         for element, node in enumerate(results):
-            index = (..., *np.unravel_index(element, array.shape))
-            places.setdefault(node, []).append((output, index))
+            places.setdefault(node, []).append((output, (..., *np.unravel_index(element, array.shape))))
     return places
 
 

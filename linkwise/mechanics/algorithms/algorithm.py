@@ -128,6 +128,10 @@ REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
     "derivatives": lambda m, p: (p, p, p),
 }
 
+#: A port that is no input: it adds results which say how far the others can be relied on.
+STATUS = "status"
+STATUSES = ("reliability", "consistency")
+
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 Size = tuple[int, ...] | Callable[[Mechanism], tuple[int, ...]] | Space
 Options = Sequence[str] | Mapping[str, Callable[[Mechanism], Any] | None]
@@ -215,7 +219,8 @@ class Algorithm:
                     mechanisms that only the recursion serves
     reason          why it is a recursion
     ports           optional inputs, which follow the others in this order (``with_ports``): recursions take them by
-                    name, expressions take True for those that are given
+                    name, expressions take True for those that are given.  "status" is an optional output: recursions
+                    take True, and give ``STATUSES`` too
     sizes           core shapes, or spaces, of inputs and outputs that SHAPES does not name
     requires        what a mechanism must be
     on_tree         the tree that expressions are evaluated on, if not the mechanism's own; ``at_user_origins``
@@ -301,6 +306,7 @@ class Algorithm:
             named = list(zip(self.inputs, arrays, strict=True))
             required = [array for name, array in named if name not in self.ports]
             optional = {name: array for name, array in named if name in self.ports}
+            optional |= {STATUS: True} if STATUS in self.given_ports else {}
             return recursion(tree, *required, **optional, **options)
         at = Configuration(self.tree_for(tree), arrays[0])
         vectors = dict(zip(self.inputs[1:], arrays[1:], strict=True))
@@ -443,8 +449,9 @@ class Algorithm:
 
     @property
     def given_ports(self) -> tuple[str, ...]:
-        """The optional inputs that it takes."""
-        return tuple(name for name in self.inputs if name in self.ports)
+        """The optional inputs that it takes, and its status if it reports that."""
+        reported = {STATUS} if self.outputs[-len(STATUSES) :] == STATUSES else set()
+        return tuple(name for name in self.ports if name in {*self.inputs} | reported)
 
     def with_ports(self, *names: str) -> Algorithm:
         """A copy with these optional inputs too, after the others in the order of ``ports``."""
@@ -452,8 +459,10 @@ class Algorithm:
             if name not in self.ports:
                 known = ", ".join(self.ports) or "none"
                 raise ValueError(f"{self.name} has no optional input {name!r}; it has: {known}")
-        added = [name for name in self.ports if name in names and name not in self.inputs]
-        return replace(self, name="_with_".join([self.name, *added]), inputs=(*self.inputs, *added))
+        added = [name for name in self.ports if name in names and name not in self.given_ports]
+        inputs = (*self.inputs, *(name for name in added if name != STATUS))
+        output = (*self.outputs, *STATUSES) if STATUS in added else self.output
+        return replace(self, name="_with_".join([self.name, *added]), inputs=inputs, output=output)
 
     def check(self, mechanism: Mechanism, infinitesimal: bool = False) -> None:
         """Refuse mechanisms for which the result would be wrong or undefined; those with infinitesimal motions too,

@@ -22,7 +22,6 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar, is_constant, is_zero, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
-from .algorithm import SOLVES_CONSTRAINED, algorithm
 from .configuration import kick_bias
 from .loop_constraints import constraints_of
 
@@ -34,45 +33,10 @@ AT_REST = 1e-6  # ... but for those, of the speed of a fall through the mechanis
 FAR = 1e9  # steps
 
 
-def closed_forward_dynamics(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> list[Scalar]:
-    """(nv,): accelerations under joint forces, all loops kept closed; not numbers where a pivot vanishes that the order
-    of elimination relies on."""
-    motion = ClosedMotion(tree, q, v, wrenches, fronts)
-    accelerations = motion.under(tau)
-    firm = motion.firm
-    return known(sum((select(0.0 < x, 0.0, 1.0) for x in firm), 0.0), accelerations) if firm else accelerations
-
-
 def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
     """The values, not numbers where they are in doubt: the square root of -1 is none on every machine."""
     unknown = sqrt(select(doubt < 0.5, 0.0, -1.0))
     return [value + unknown for value in values]
-
-
-@algorithm(
-    ("q", "v", "tau"),
-    ("a", "reliability", "consistency"),
-    options={"fronts": None, "singular": lambda mech: False},
-    reason=CLUSTERS,
-    ports=("wrenches",),
-    requires=SOLVES_CONSTRAINED,
-)
-def closed_motion(
-    tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts, singular: bool = False
-) -> tuple[list[Scalar], Scalar, Scalar]:
-    """(nv,), () and (): accelerations; whether they can be relied on: above 1 if so, small if pivots of the elimination
-    are (``Solution.reliability``), negative if loops may be open by mistake; and the same if the velocities keep them
-    closed, else negative.
-
-    singular   small clusters are eliminated by the rank that their constraints have at the state, for singular
-               positions and beside them
-    """
-    if singular:
-        fronts = fronts.by_rank([cluster.coordinates for cluster in clusters(tree.mechanism)]) or fronts
-    motion = ClosedMotion(tree, q, v, wrenches, fronts)
-    accelerations = motion.under(tau)
-    reliability = motion.unless_open(motion.reliability, CLOSED)
-    return accelerations, reliability, motion.unless_opening(v, reliability, KEPT_CLOSED)
 
 
 class ArticulatedCluster(Protocol):
@@ -182,13 +146,17 @@ class ClosedMotion:
 
     def unless_open(self, reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative where loops are open by more, of their sizes."""
-        return unless_open(self.fronts.units, self._constraint_equations[1], reliability, largest)
+        return unless_open(self.fronts.units, self._of_active(self._constraint_equations[1]), reliability, largest)
 
     def unless_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative where velocities open loops faster, relative to velocities."""
-        _, _, rates, aims = self._constraint_equations
+        rates, aims = (self._of_active(x) for x in self._constraint_equations[2:])
         moving = {c: v[c] for cluster in self.clusters if cluster.loops for c in self._moving(cluster)}
         return unless_faster(self.fronts.units, rates, aims, moving, reliability, largest)
+
+    def _of_active(self, numbers: Sequence[Scalar]) -> Sequence[Scalar]:
+        """Numbers of all constraints (m,), zero for those that let go; here all hold."""
+        return numbers
 
     def _moving(self, cluster: Cluster) -> Sequence[int]:
         """Coordinates that constraints of a cluster depend on."""
@@ -212,6 +180,10 @@ class ClosedMotion:
             solution.margin for solution in self.sweeps.values()
         ]
         return [margin for margin in firm if not is_constant(margin)]
+
+    def known(self, values: Sequence[Scalar]) -> list[Scalar]:
+        """Results of ``under``, not numbers where a pivot vanishes that must not."""
+        return known(sum((select(0.0 < x, 0.0, 1.0) for x in self.firm), 0.0), values) if self.firm else list(values)
 
     @property
     def reliability(self) -> Scalar:

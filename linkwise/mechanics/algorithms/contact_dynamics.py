@@ -9,11 +9,13 @@ Where forces are not unique, the least are taken, a force counting as a torque a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...mechanism import Mechanism, MechanismError
 from ...mechanism.checks import names_of
-from ...mechanism.clusters import Cluster
+from ...mechanism.clusters import Cluster, clusters
 from ..links.constraint_units import ConstraintUnits
 from ..links.loop_elimination import BIAS, Fronts, Row, SweepOrder
 from ..links.orthogonalization import SUFFICIENT, Orthogonal, orthogonalized
@@ -26,50 +28,85 @@ from ..scalar import Matrix, Scalar, dot, select
 from ..spatial import ArticulatedInertia, Force
 from ..spatial.motion import NO_MOTION
 from . import expressions as ex
-from .algorithm import SOLVES_CONSTRAINED, SOLVES_WITH_MULTIPLIERS, algorithm, at_user_origins
-from .closed_dynamics import CLUSTERS, ClosedMotion, closed_forward_dynamics, known
+from .algorithm import (
+    ALGORITHMS,
+    SOLVES_CONSTRAINED,
+    SOLVES_WITH_MULTIPLIERS,
+    STATUS,
+    STATUSES,
+    algorithm,
+    at_user_origins,
+    register,
+)
+from .closed_dynamics import CLOSED, CLUSTERS, KEPT_CLOSED, ClosedMotion, known
 from .loop_constraints import LOOPS, constraints, driven_rates, loop_motion_maps
 
 HELD = "clusters of links whose loops hold or let go, by a number per loop, are eliminated together"
 ACTIVE, PUSHED = ("active",), ("active", "wrenches")
 
 Sweeps = tuple[SweepOrder | None, ...]  # by cluster, see ``Fronts``; for all constraints, none of which lets go
-INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
-
-
-def forward_dynamics(tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits) -> list[Scalar]:
-    """(nv,): accelerations under joint forces, active loops kept closed."""
-    motion = HeldMotion(tree, q, v, wrenches, active, units)
-    return motion.known(motion.under(tau))
-
-
-@algorithm(
+_of_forces = partial(
+    algorithm,
     ("q", "v", "tau"),
-    "a",
-    name="closed_forward_dynamics",
-    options=("fronts",),
-    reason=CLUSTERS,
-    ports=PUSHED,
-    requires=SOLVES_CONSTRAINED,
-)
-def forward_dynamics_under_constraints(
-    tree: Tree, q: Any, v: Any, tau: Any, active: Any = None, wrenches: Any = None, *, fronts: Any
-) -> Any:
-    """(nv,): accelerations with all constraints by elimination, with those that are ``active`` by multipliers."""
-    if active is None:
-        return closed_forward_dynamics(tree, q, v, tau, wrenches, fronts=fronts)
-    return forward_dynamics(tree, q, v, tau, wrenches, active, units=fronts.units)
-
-
-@algorithm(
-    ("q", "v", "tau"),
-    "multipliers",
-    name="closed_multipliers",
     options=("units", "sweeps"),
     reason=HELD,
     ports=PUSHED,
     requires=SOLVES_WITH_MULTIPLIERS,
 )
+_of_impacts = partial(
+    algorithm, ("q", "v"), options=("units",), reason=HELD, ports=ACTIVE, requires=SOLVES_WITH_MULTIPLIERS
+)
+_of_motors = partial(algorithm, output="tau", options={"actuated": lambda mech: None, "units": None}, reason=HELD)
+INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
+
+
+@algorithm(
+    ("q", "v", "tau"),
+    "a",
+    options={"fronts": None, "singular": lambda mech: False},
+    reason=CLUSTERS,
+    ports=(*PUSHED, STATUS),
+    requires=SOLVES_CONSTRAINED,
+)
+def closed_forward_dynamics(
+    tree: Tree, q, v, tau, active=None, wrenches=None, status: bool = False, *, fronts: Fronts, singular: bool = False
+) -> Any:
+    """(nv,): accelerations under joint forces, with all constraints by elimination, with those that are ``active`` by
+    multipliers; not numbers where a pivot vanishes that the elimination relies on.
+
+    singular   small clusters are eliminated by the rank that their constraints have at the state, for singular
+               positions and beside them
+    status     () and () too, and accelerations are numbers wherever they can be computed: the reliability, above 1
+               where these can be relied on, small if pivots of the elimination are (``Solution.reliability``), negative
+               if loops may be open by mistake; and the same if the velocities keep them closed, else negative
+    """
+    if singular:
+        fronts = fronts.by_rank([cluster.coordinates for cluster in clusters(tree.mechanism)]) or fronts
+    motion: ClosedMotion
+    if active is None:
+        motion = ClosedMotion(tree, q, v, wrenches, fronts)
+    else:
+        motion = HeldMotion(tree, q, v, wrenches, active, fronts.units)
+    accelerations = motion.under(tau)
+    if not status:
+        return motion.known(accelerations)
+    reliability = motion.unless_open(motion.reliability, CLOSED)
+    return accelerations, reliability, motion.unless_opening(v, reliability, KEPT_CLOSED)
+
+
+#: The name of accelerations with their status from before there were ports.
+register(
+    replace(
+        ALGORITHMS["closed_forward_dynamics"],
+        name="closed_motion",
+        output=("a", *STATUSES),
+        recursion=partial(closed_forward_dynamics, status=True),
+        ports=("wrenches",),
+    )
+)
+
+
+@_of_forces("multipliers", name="closed_multipliers")
 def multipliers(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> list[Scalar]:
@@ -80,15 +117,7 @@ def multipliers(
     return motion.known(motion.multipliers())
 
 
-@algorithm(
-    ("q", "v", "tau"),
-    "tau",
-    name="closed_constraint_forces",
-    options=("units", "sweeps"),
-    reason=HELD,
-    ports=PUSHED,
-    requires=SOLVES_WITH_MULTIPLIERS,
-)
+@_of_forces("tau", name="closed_constraint_forces")
 def constraint_forces(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> list[Scalar]:
@@ -98,15 +127,7 @@ def constraint_forces(
     return motion.known(motion.constraint_forces())
 
 
-@algorithm(
-    ("q", "v", "tau"),
-    "loop_wrenches",
-    name="closed_loop_reactions",
-    options=("units", "sweeps"),
-    reason=HELD,
-    ports=PUSHED,
-    requires=SOLVES_WITH_MULTIPLIERS,
-)
+@_of_forces("loop_wrenches", name="closed_loop_reactions")
 def loop_reactions(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> Matrix:
@@ -114,16 +135,7 @@ def loop_reactions(
     return _wrenches(tree, q, multipliers(tree, q, v, tau, wrenches, active, units=units, sweeps=sweeps))
 
 
-@algorithm(
-    ("q", "v", "tau"),
-    "transmitted",
-    name="closed_joint_wrenches",
-    options=("units", "sweeps"),
-    reason=HELD,
-    ports=PUSHED,
-    requires=SOLVES_WITH_MULTIPLIERS,
-    on_tree=at_user_origins,
-)
+@_of_forces("transmitted", name="closed_joint_wrenches", on_tree=at_user_origins)
 def joint_wrenches(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> Matrix:
@@ -151,44 +163,21 @@ def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None)
     return apply(expression, tree, q, v=v, a=a, multipliers=forces, wrenches=wrenches)
 
 
-@algorithm(
-    ("q", "v"),
-    "v",
-    name="closed_impact",
-    options=("units",),
-    reason=HELD,
-    ports=ACTIVE,
-    requires=SOLVES_WITH_MULTIPLIERS,
-)
+@_of_impacts("v", name="closed_impact")
 def impact(tree: Tree, q, v, active=None, *, units: ConstraintUnits) -> list[Scalar]:
     """(nv,): velocities after active loops close without rebound: v - M^-1 G* (G M^-1 G*)^+ G v."""
     motion = Impact(tree, q, v, active, units)
     return motion.known([a + b for a, b in zip(v, motion.jumps, strict=True)])
 
 
-@algorithm(
-    ("q", "v"),
-    "loop_wrenches",
-    name="closed_impact_impulses",
-    options=("units",),
-    reason=HELD,
-    ports=ACTIVE,
-    requires=SOLVES_WITH_MULTIPLIERS,
-)
+@_of_impacts("loop_wrenches", name="closed_impact_impulses")
 def impact_impulses(tree: Tree, q, v, active=None, *, units: ConstraintUnits) -> Matrix:
     """(number of loops, 6): impulses of side A on side B, in ``pose_b``."""
     motion = Impact(tree, q, v, active, units)
     return _wrenches(tree, q, motion.known(motion.multipliers()))
 
 
-@algorithm(
-    ("q", "v", "a"),
-    "tau",
-    name="closed_inverse_dynamics",
-    options={"actuated": lambda mech: None, "units": None},
-    reason=HELD,
-    ports=PUSHED,
-)
+@_of_motors(("q", "v", "a"), name="closed_inverse_dynamics", ports=PUSHED)
 def inverse_dynamics(
     tree: Tree, q, v, a, wrenches=None, active=None, *, units: ConstraintUnits, actuated=None
 ) -> list[Scalar]:
@@ -206,28 +195,14 @@ def inverse_dynamics(
     return known(opened, _shared(tree.mechanism, load, loops, columns, actuated))
 
 
-@algorithm(
-    ("q",),
-    "tau",
-    name="closed_static_forces",
-    options={"actuated": lambda mech: None, "units": None},
-    reason=HELD,
-    ports=PUSHED,
-)
+@_of_motors(("q",), name="closed_static_forces", ports=PUSHED)
 def static_forces(tree: Tree, q, wrenches=None, active=None, *, units: ConstraintUnits, actuated=None) -> list[Scalar]:
     """(nv,): the inverse dynamics at rest."""
     still = [0.0] * tree.mechanism.nv
     return inverse_dynamics(tree, q, still, still, wrenches, active, units=units, actuated=actuated)
 
 
-@algorithm(
-    ("q", "tau"),
-    "tau",
-    name="closed_motor_forces",
-    options={"actuated": lambda mech: None, "units": None},
-    reason=HELD,
-    ports=ACTIVE,
-)
+@_of_motors(("q", "tau"), name="closed_motor_forces", ports=ACTIVE)
 def motor_forces(
     tree: Tree,
     q,
@@ -349,6 +324,16 @@ class HeldMotion(ClosedMotion):
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:
         """Results of ``under``, not numbers where it is in doubt which constraints count."""
         return known(self.doubt, values)
+
+    @property
+    def reliability(self) -> Scalar:
+        """2 where the independent constraints are certain, else 0."""
+        return select(self.doubt < 0.5, 2.0, 0.0)
+
+    def _of_active(self, numbers: Sequence[Scalar]) -> list[Scalar]:
+        loops = self.at.tree.mechanism.loops
+        holds = [on for on, loop in zip(self.active, loops, strict=True) for _ in range(loop.n_constraints)]
+        return [x * on for x, on in zip(numbers, holds, strict=True)]
 
     def multipliers(self) -> list[Scalar]:
         """(m,): known after ``under``."""

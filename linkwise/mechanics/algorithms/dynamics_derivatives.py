@@ -23,7 +23,7 @@ from ..links.link import JointKinematics
 from ..recursions.pairs import Dof
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Tree
-from ..scalar import Matrix, Scalar, dot, is_zero, transposed
+from ..scalar import Matrix, Scalar, dot, each, is_zero, transposed
 from ..spatial import Force, Motion, Vector3
 from ..spatial.three import ZERO
 from .algorithm import COMPOSITE_BODIES, UNCONSTRAINED, Algorithm, FromDerivatives, algorithm, register
@@ -218,15 +218,51 @@ class Accelerations:
         return self.mass.inverse()
 
 
-def accelerations_with_changes(tree: Tree, q, v, tau, wrenches: Any = None) -> Accelerations:
-    """Accelerations, and what their derivatives are made of."""
+class Solved(NamedTuple):
+    """A state, the accelerations there, and the mass matrix that was factored for these."""
+
+    q: Sequence[Scalar]
+    v: Sequence[Scalar]
+    values: list[Scalar]
+    mass: Elimination
+
+
+def solved(tree: Tree, q, v, tau, wrenches: Any = None) -> Solved:
+    """Accelerations by the factored mass matrix."""
     mass = Elimination(mass_matrix(tree, q))
     at_rest = inverse_dynamics(tree, q, v, [0.0] * tree.mechanism.nv, wrenches)
-    a = mass.solve([t - b for t, b in zip(tau, at_rest, strict=True)])
-    (d_q, d_v, _), moving = _changes(tree, q, v, a, wrenches)
-    of_position = _answered_by_free_joints(tree, [moved.fields.position for moved in moving])
-    of_velocity = _answered_by_free_joints(tree, [moved.fields.velocity for moved in moving])
-    return Accelerations(a, mass, d_q, d_v, (of_position, of_velocity))
+    return Solved(q, v, mass.solve([t - b for t, b in zip(tau, at_rest, strict=True)]), mass)
+
+
+def accelerations_with_changes(tree: Tree, q, v, tau, wrenches: Any = None) -> Accelerations:
+    """Accelerations, and what their derivatives are made of."""
+    (accelerations,) = with_changes(tree, [solved(tree, q, v, tau, wrenches)], wrenches)
+    return accelerations
+
+
+def with_changes(tree: Tree, states: Sequence[Solved], wrenches: Any = None) -> list[Accelerations]:
+    """What the derivatives of accelerations at several states are made of: one loop over these, where that pays."""
+    n, answering = tree.mechanism.nv, (list[int](), list[int]())
+
+    def changes(numbers: list[Scalar]) -> list[Scalar]:
+        q, v, a = numbers[: -2 * n], numbers[-2 * n : -n], numbers[-n:]
+        (d_q, d_v, _), moving = _changes(tree, q, v, a, wrenches)
+        fields = [[moved.fields.position for moved in moving], [moved.fields.velocity for moved in moving]]
+        answers = [_answered_by_free_joints(tree, each_field) for each_field in fields]
+        for known, answer in zip(answering, answers, strict=True):
+            known[:] = answer
+        return [x for rows in (d_q, d_v, *(answer.values() for answer in answers)) for row in rows for x in row]
+
+    accelerations = []
+    for state, numbers in zip(states, each([[*x.q, *x.v, *x.values] for x in states], changes), strict=True):
+        rows = [numbers[k : k + n] for k in range(0, len(numbers), n)] if n else []
+        answers, first = rows[2 * n :], len(answering[0])
+        answered = (
+            dict(zip(answering[0], answers[:first], strict=True)),
+            dict(zip(answering[1], answers[first:], strict=True)),
+        )
+        accelerations.append(Accelerations(state.values, state.mass, rows[:n], rows[n : 2 * n], answered))
+    return accelerations
 
 
 def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:
@@ -251,20 +287,24 @@ def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: n
 
     first    (3, nv, nv): what ``inverse_dynamics_derivatives`` gives
     second   (3, nv, nv, nv): its derivatives along tangent directions of q
+    """
+    bodies = zip(tree.mechanism.bodies, tree.links, strict=True)
+    rotors = [x for body, link in bodies if not body.mimic for x in link.armature]
+    links_alone = first[2] - np.diag(np.array(rotors, dtype=object))
+    return of_changes(second, links_alone, tree.mechanism.coordinates.structure_constants)
+
+
+def of_changes(second: np.ndarray, links_alone: np.ndarray, structure_constants: np.ndarray) -> list[np.ndarray]:
+    """The second derivatives, from how the first ones (3, ..., nv, nv) change along tangent directions of q.
 
     Where directions commute, half of those along q and q is the other half.  Those by v and v follow from the
     derivatives of the mass matrix of the links alone: rotors resist acceleration only.
     """
-    (_, _, mass), (d_qq, d_vq, d_aq) = first, second
-    structure_constants = tree.mechanism.coordinates.structure_constants
-    for j, k in zip(*np.triu_indices(len(mass), 1), strict=True):
-        if not structure_constants[j, k].any():
-            d_qq[:, j, k] = d_qq[:, k, j]
-    bodies = zip(tree.mechanism.bodies, tree.links, strict=True)
-    rotors = [x for body, link in bodies if not body.mimic for x in link.armature]
-    links_alone = mass - np.diag(np.array(rotors, dtype=object))
-    d_vv = np.moveaxis(twice_symmetric_connection(links_alone, d_aq, structure_constants), -1, 0)
-    return [d_qq, d_vv, np.swapaxes(d_vq, 1, 2), d_aq]
+    d_qq, d_vq, d_aq = second
+    j, k = np.nonzero(np.triu(~structure_constants.any(axis=-1), 1))
+    d_qq[..., j, k] = d_qq[..., k, j]
+    d_vv = np.moveaxis(twice_symmetric_connection(links_alone, d_aq, structure_constants), -1, -3)
+    return [d_qq, d_vv, np.swapaxes(d_vq, -1, -2), d_aq]
 
 
 register(

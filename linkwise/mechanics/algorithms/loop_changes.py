@@ -48,7 +48,7 @@ def loop_changes(
     rates = zip(*(coordinate_rates(tree, q, unit) for unit in units), strict=True)
     at = Configuration(tree, [dual(x, slopes) for x, slopes in zip(q, rates, strict=True)])
     with around(loop):
-        way = way_of(tree, at.joint_kinematics, at.coordinates, loop)
+        way = way_of(at, loop)
         velocities, count = tree.velocities(v), len(coordinates)
         first = way.velocity(at, velocities)
         second = way.acceleration(at, velocities, tree.velocities(a))

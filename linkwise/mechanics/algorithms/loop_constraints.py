@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..links.loop_elimination import Row
 from ..operators.plan import apply
-from ..recursions.loops import Tie, Walk, ways
+from ..recursions.loops import Tie, Walk
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar
 from . import expressions as ex
@@ -18,20 +18,16 @@ from .dynamics import bias_force, mass_matrix
 LOOPS = "loops are walked from side to side; links beside the way do not enter"
 
 
-def _ways(tree: Tree, q: Sequence[Scalar]) -> list[Walk | Tie]:
-    return ways(tree, tree.joint_kinematics(q), tree.coordinates(q))
-
-
 @algorithm(("q",), "constraint_error", reason=LOOPS)
 def position_error(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """(m,): g(q), the closures of all loops and couplings one after the other (2.1c)."""
-    return [x for way in _ways(tree, q) for x in way.closure()]
+    return [x for way in Configuration(tree, q).ways for x in way.closure()]
 
 
 @algorithm(("q",), reason=LOOPS)
 def loop_alignments(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """(number of loops,): ``Joint.loop_alignment`` of every loop, 1 of couplings."""
-    return [way.alignment for way in _ways(tree, q)]
+    return [way.alignment for way in Configuration(tree, q).ways]
 
 
 def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
@@ -106,7 +102,7 @@ def joint_forces(at: Configuration, way: Walk | Tie, multipliers: Sequence[Scala
 def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(m, 6): rates of the closures per unit motion [omega; v] of side B against side A, in the frame ``pose_b``.
     Couplings have no sides, and zeros."""
-    return [row for way in _ways(tree, q) for row in way.motion_maps()]
+    return [row for way in Configuration(tree, q).ways for row in way.motion_maps()]
 
 
 @algorithm(("q", "v"), reason=LOOPS)

@@ -33,7 +33,7 @@ from ..scalar import Scalar, cos, each, is_zero, select, sin, sqrt
 from .algorithm import COMPOSITE_BODIES, LINEARIZATION, SOLVES_TREE, Algorithm, InLoops, register
 from .by_columns import AccelerationsBySweeps, operations_of_derivatives
 from .configuration import drift, integrate, kick_bias
-from .dynamics_derivatives import Accelerations, accelerations_with_changes
+from .dynamics_derivatives import Accelerations, solved, with_changes
 from .integration import METHODS, STEP, Method, Splitting, Tableau, refuse_lost_orders, step_rates
 
 Vector = list[Scalar]
@@ -66,12 +66,16 @@ class _Motion:
         self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Accelerations at a stage, and their changes with those of its position and velocity."""
-        there = self.there(q, v)
+        (there,) = with_changes(self.tree, [self.there(q, v)], self.wrenches)
         by_q, by_v, by_tau = there.derivatives()
         return _array(there.values), _product(by_q, d_q) + _product(by_v, d_v) + _product(by_tau, self.d_tau)
 
-    def there(self, q: Sequence[Scalar], v: np.ndarray) -> Accelerations:
-        return accelerations_with_changes(self.tree, q, v.tolist(), self.tau, self.wrenches)
+    def there(self, q: Sequence[Scalar], v: np.ndarray) -> Any:
+        """The accelerations at a stage, of which ``with_changes`` gives what their derivatives are made of."""
+        return solved(self.tree, q, v.tolist(), self.tau, self.wrenches)
+
+    def with_changes(self, states: Sequence[Any]) -> Sequence[Accelerations | AccelerationsBySweeps]:
+        return with_changes(self.tree, states, self.wrenches)
 
     def kicks(
         self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
@@ -152,7 +156,7 @@ class _Stage(NamedTuple):
     u: np.ndarray
     turns: list[_Turn]
     v: np.ndarray
-    accelerations: Accelerations
+    accelerations: Accelerations | AccelerationsBySweeps
 
 
 class _Stages:
@@ -161,19 +165,23 @@ class _Stages:
     def __init__(self, method: Tableau, motion: _Motion, q, v, h: Scalar):
         refuse_lost_orders(method, motion.tree.mechanism)
         self.size, self.h = len(v), h
-        stages: list[_Stage] = []
+        moves: list[tuple[np.ndarray, list[_Turn], np.ndarray]] = []
+        states: list[Any] = []
         rates: list[np.ndarray] = []
 
         def step(coefficients: Sequence[float]) -> np.ndarray:
             return _sum(_array([0.0] * len(v)), zip(coefficients, rates, strict=True), h)
 
         for number, coefficients in enumerate(method.stages):
-            slopes = (_array(stage.accelerations.values) for stage in stages)
+            slopes = (_array(state.values) for state in states)
             u, speed = step(coefficients), _sum(_array(v), zip(coefficients, slopes, strict=True), h)
             there = integrate(motion.tree, q, u.tolist(), 1.0) if number else q
             turns = _turns(motion, u) if number else []
-            stages.append(_Stage(u, turns, speed, motion.there(there, speed)))
+            moves.append((u, turns, speed))
+            states.append(motion.there(there, speed))
             rates.append(_array(step_rates(motion.tree, u.tolist(), speed.tolist())))
+        accelerations = motion.with_changes(states)
+        stages = [_Stage(*move, there) for move, there in zip(moves, accelerations, strict=True)]
         self.turns = _turns(motion, step(method.weights))
         self.backwards = [_Backwards(method, motion, stages, number) for number in reversed(range(len(stages)))]
 
@@ -219,8 +227,11 @@ def step_derivatives_by_sweeps(method: Tableau, tree: Tree, q, v, tau, dt, wrenc
 class _MotionBySweeps(_Motion):
     """Accelerations whose derivatives are multiplied by rows link by link."""
 
-    def there(self, q: Sequence[Scalar], v: np.ndarray) -> AccelerationsBySweeps:  # type: ignore[override]
+    def there(self, q: Sequence[Scalar], v: np.ndarray) -> AccelerationsBySweeps:
         return AccelerationsBySweeps(self.tree, q, v.tolist(), self.tau, self.wrenches)
+
+    def with_changes(self, states: Sequence[AccelerationsBySweeps]) -> Sequence[AccelerationsBySweeps]:
+        return states
 
 
 class _Backwards:

@@ -64,7 +64,4 @@ __all__ = [
     "symbol",
 ]
 __all__.sort()
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

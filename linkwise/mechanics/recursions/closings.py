@@ -85,7 +85,7 @@ class _Around:
         rows = self.at.tree.mechanism.constraints.rows(loop.name)
         numbers = tuple(range(rows.start, rows.stop))
         if not isinstance(loop, Loop):
-            way = way_of(self.at.tree, self.at.joint_kinematics, self.at.coordinates, loop)
+            way = way_of(self.at, loop)
             assert isinstance(way, Tie)
             rates = [self.velocities_of_joints[i][0] for i, _ in way.bodies]
             aim = way.aim

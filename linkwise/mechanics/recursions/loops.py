@@ -29,6 +29,7 @@ from .sweep_log import within
 if TYPE_CHECKING:
     from .tree import Configuration, Tree
 
+ByJoint = Sequence[Sequence[Scalar]]  # numbers of every joint of the tree
 SIDES = ("pose_a", "pose_b")  # fields of ``Loop``
 LENGTH = "length"  # of a distance between two links
 AROUND_THE_LOOPS = "around the loops"  # what emitted code is labelled with
@@ -113,7 +114,7 @@ class Walk:
         linear = rotation @ motion.linear + angular.cross(self.end[1] - position)
         return Motion(angular, linear) * station.sense
 
-    def velocity(self, at: Configuration, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    def velocity(self, at: Configuration, rates: ByJoint) -> list[Scalar]:
         """G v, for velocities by joint."""
         relative = NO_MOTION
         for station in self.stations:
@@ -121,12 +122,7 @@ class Walk:
             relative = relative + self.relative_motion(station, motion)
         return self.closure_rate(relative)
 
-    def acceleration(
-        self,
-        at: Configuration,
-        rates: Sequence[Sequence[Scalar]],
-        accelerations: Sequence[Sequence[Scalar]] | None = None,
-    ) -> list[Scalar]:
+    def acceleration(self, at: Configuration, rates: ByJoint, accelerations: ByJoint | None = None) -> list[Scalar]:
         """G a + dG/dt v, for velocities and accelerations by joint; dG/dt v without these.
 
         Each joint's motion is carried along by those before it on the way, and changes by itself where H depends on
@@ -247,16 +243,11 @@ class Tie:
             return [self.loop.value_at(self.coordinates) - self.loop.offset - self.aim.position]
         return [dot((ratio for _, ratio in self.bodies), self.coordinates, -self.loop.offset) - self.aim.position]
 
-    def velocity(self, at: Configuration, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    def velocity(self, at: Configuration, rates: ByJoint) -> list[Scalar]:
         """G v, for velocities by joint."""
         return [dot((ratio for _, ratio in self.bodies), [rates[i][0] for i, _ in self.bodies])]
 
-    def acceleration(
-        self,
-        at: Configuration,
-        rates: Sequence[Sequence[Scalar]],
-        accelerations: Sequence[Sequence[Scalar]] | None = None,
-    ) -> list[Scalar]:
+    def acceleration(self, at: Configuration, rates: ByJoint, accelerations: ByJoint | None = None) -> list[Scalar]:
         """G a + dG/dt v, for velocities and accelerations by joint; dG/dt v without these."""
         turning = self.turning([rates[i][0] for i, _ in self.bodies])
         return [turning if accelerations is None else self.velocity(at, accelerations)[0] + turning]
@@ -333,33 +324,21 @@ class Tie:
         return Force(motion.angular, motion.linear) * (1.0 / size)
 
 
-def ways(
-    tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]]
-) -> list[Walk | Tie]:
-    """Walks of all loops and ties of all couplings, at the configuration of the joints."""
-    walks = []
-    for loop in tree.mechanism.loops:
-        with around(loop):
-            walks.append(way_of(tree, joint_kinematics, coordinates, loop))
-    return walks
-
-
 def around(loop: Constraint) -> AbstractContextManager[None]:
     """Labels what is computed for a loop or coupling."""
     return within(f"{AROUND_THE_LOOPS}: {loop.name}")
 
 
-def way_of(
-    tree: Tree, joint_kinematics: Sequence[JointKinematics], coordinates: Sequence[Sequence[Scalar]], loop: Constraint
-) -> Walk | Tie:
+def way_of(at: Configuration, loop: Constraint) -> Walk | Tie:
     """The walk of one loop, or the tie of one coupling."""
+    tree = at.tree
     if isinstance(loop, Loop):
-        return walk(tree, joint_kinematics, loop)
+        return walk(tree, at.joint_kinematics, loop)
     links = [tree.mechanism.body_index(joint) for joint, _ in loop.ratios]
-    joint_coordinates = tuple(coordinates[i][0] for i in links)
+    joint_coordinates = tuple(at.coordinates[i][0] for i in links)
     bodies = tuple(zip(links, loop.ratios_at(joint_coordinates), strict=True))
     rows, asked = tree.mechanism.constraints.rows(loop.name), tree.drives.get(loop.name)
-    return Tie(loop, rows, bodies, joint_coordinates, joint_kinematics, asked)
+    return Tie(loop, rows, bodies, joint_coordinates, at.joint_kinematics, asked)
 
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:

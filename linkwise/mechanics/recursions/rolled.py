@@ -21,6 +21,7 @@ from .sweep_log import label_of, within
 
 PARENT, CHILDREN = "parent", "children"  # where a link takes something from
 AFTER_SWEEPS = 1 << 30  # the sweep of what goes inwards along each path
+ALONG_PATHS = "inwards from every degree of freedom"  # its direction
 ANY: Dof = (-1, 0)  # a degree of freedom further out than the links of a class, whichever it is
 
 
@@ -116,6 +117,39 @@ class Rolling:
         for k in self._orders[direction]:
             yield k
             self._visited.add(k)
+
+    @property
+    def directions(self) -> list[str]:
+        """Of all sweeps: of those that are made once, then, where something goes along them, of the paths from degrees
+        of freedom to the root, then of those that are made for every column."""
+        sweeps = self.sweeps or [BASE_TO_TIP]
+        return [*sweeps[: self.paths], *[ALONG_PATHS] * self._has_paths, *sweeps[self.paths :]]
+
+    @property
+    def paths(self) -> int:
+        """The number of the paths among all sweeps."""
+        return len(self.sweeps or [BASE_TO_TIP]) if self.columns_from is None else self.columns_from
+
+    @property
+    def columns(self) -> int:
+        """The first of the sweeps that are made for every column."""
+        return self.paths + self._has_paths
+
+    @property
+    def _has_paths(self) -> bool:
+        return any(passed.sweep == AFTER_SWEEPS for passed in self.passed)
+
+    def sweep_of(self, passed: Passed) -> int:
+        """The number, among all sweeps, of the one in which a quantity passes."""
+        if passed.sweep == AFTER_SWEEPS:
+            return self.paths
+        return passed.sweep + (self._has_paths and passed.sweep >= self.paths)
+
+    def repeated_from(self, sweep: int) -> int:
+        """Of a sweep or paths that run for each of many, the first sweep that does so; -1: it runs once."""
+        if sweep >= self.columns:
+            return self.columns
+        return sweep if self._has_paths and sweep == self.paths else -1
 
     # -- neighbours -------------------------------------------------------------------------------------
 
@@ -224,7 +258,7 @@ class Rolling:
     # -- paths inwards -----------------------------------------------------------------------------------
 
     def inwards(self) -> RolledInwards:
-        if any(passed.sweep == AFTER_SWEEPS for passed in self.passed):
+        if self._has_paths:
             raise NotRolled("several quantities go inwards along each path")
         passed = Passed(len(self.passed), AFTER_SWEEPS, CHILDREN, lambda _: None)
         self.passed.append(passed)

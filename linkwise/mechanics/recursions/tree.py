@@ -270,7 +270,7 @@ class Configuration:
         if k not in self._ways:
             loop = self.tree.mechanism.loops[k]
             with around(loop):
-                self._ways[k] = way_of(self.tree, self.joint_kinematics, self.coordinates, loop)
+                self._ways[k] = way_of(self, loop)
         return self._ways[k]
 
     def to_frame(self, name: str) -> tuple[int, Transform]:

@@ -1,7 +1,7 @@
 """MuJoCo's compiler: documents become a model of arrays, whose elements are known by file and line.
 
-A mesh is opened only where a mass depends on it, and height fields never: a geom that shows or touches with one is
-compiled as a sphere without mass, and keeps what it is in ``Compiled.stand_ins``.
+Only meshes that determine a mass are opened, and no height fields: other geoms with meshes and height fields are
+compiled as spheres without mass, with their own data in ``Compiled.stand_ins``.
 """
 
 from __future__ import annotations
@@ -34,12 +34,6 @@ _LISTS = {
     **{"tendon": "tendons", "equality": "equalities", "pair": "pairs", "mesh": "meshes"},
     **{"material": "materials", "key": "keys", "flex": "flexes"},
 }
-
-
-def _has_large_polygons(obj: bytes) -> bool:
-    """Whether an OBJ file has polygons that MuJoCo ignores."""
-    faces = (line for line in obj.splitlines() if line.startswith(b"f "))
-    return any(len(line.split()) > MOST_CORNERS + 1 for line in faces)
 
 
 class MissingMujoco(ImportError, MechanismError):
@@ -106,7 +100,7 @@ class Compiled:
         return (self.library.mj_id2name(self.model, of, index) or "").strip()
 
     def element(self, kind: str, index: int, tag: str = "") -> Element:
-        """The element in a file, or for a model without document one of the same name."""
+        """The element in the file; without a document, an element of the same name."""
         known = self.elements.get((kind, index))
         if known is not None:
             return known
@@ -151,7 +145,7 @@ def rotation_of(quaternion: Any) -> np.ndarray:
 
 
 def exact(units: np.ndarray) -> np.ndarray:
-    """Entries of unit vectors that are 0 or 1 but for rounding, made so."""
+    """Unit vectors with entries that are 0 or 1 up to rounding made exact."""
     near = np.round(units)
     return np.where(np.abs(units - near) < _QUARTER_TURN, near, units) + 0.0
 
@@ -163,12 +157,15 @@ def tidy(vector: Any, size: float = 0.0) -> np.ndarray:
 
 
 def compile_document(root: Element, folder: Path | None, floats: bool) -> Compiled:
-    """The model of a parsed document; ``floats``: the body that is fixed to the world is set free later."""
+    """The compiled model of a parsed document; with ``floats``, the body fixed to the world is set free later."""
     mujoco = mujoco_library(root.source)
     documents = documents_of(root, folder)
     models = {name: text.encode() for name, text in documents.models.items()}
     with _quiet(mujoco):
-        spec = _of_mujoco(documents, lambda: mujoco.MjSpec.from_string(documents.text, include=models))
+        try:
+            spec = mujoco.MjSpec.from_string(documents.text, include=models)
+        except (ValueError, RuntimeError, TypeError, MemoryError) as error:
+            raise documents.refusal(error) from None
         assets = _Assets(mujoco, spec, documents, floats)
         spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # of muscles: found by simulation
         assets.replace()
@@ -230,7 +227,7 @@ def _refused_inertials(library: Any, spec: Any, documents: Documents) -> Iterato
 
 
 def _ranges_of_one_position(library: Any, spec: Any, documents: Documents) -> Iterator[int]:
-    """Take limits that leave joints one position, which MuJoCo refuses, out of a specification."""
+    """Remove limits that leave a joint one position, which MuJoCo refuses, from a specification; yields the joints."""
     for index, joint in enumerate(spec.joints):
         element = documents.at(joint.info)
         is_written = element is not None and "range" in element.attributes
@@ -255,7 +252,7 @@ def _note_lost_equalities(compiled: Compiled, documents: Documents) -> None:
 
 
 def compile_given(spec: Any, source: Element) -> Compiled:
-    """The model of an ``mujoco.MjModel``, or of an ``mujoco.MjSpec``, which stays as it is."""
+    """The compiled model of an ``mujoco.MjModel`` or ``mujoco.MjSpec``; the latter is not changed."""
     mujoco = mujoco_library("a model of MuJoCo's")
     model = spec
     if isinstance(spec, mujoco.MjSpec):
@@ -285,7 +282,7 @@ def _compile(spec: Any, documents: Documents) -> Any:
 
 
 def _key_in(spec: Any, said: str) -> int | None:
-    """The keyframe that an error is about."""
+    """The keyframe named by an error message."""
     if "key" not in said.partition("\n")[0]:
         return None
     named = [i for i, key in enumerate(spec.keys) if key.name and f"'{key.name}'" in said]
@@ -293,16 +290,11 @@ def _key_in(spec: Any, said: str) -> int | None:
     return next(iter((*named, *by_number)), 0 if len(spec.keys) else None)
 
 
-def _of_mujoco(documents: Documents, action: Any) -> Any:
-    try:
-        return action()
-    except (ValueError, RuntimeError, TypeError, MemoryError) as error:
-        raise documents.refusal(error) from None
-
-
 @contextmanager
 def _quiet(library: Any) -> Iterator[None]:
-    """Remarks of MuJoCo's on numbers are not passed on, nor written to a file MUJOCO_LOG.TXT in the present folder."""
+    """Context without MuJoCo's remarks on numbers, which would also be written to MUJOCO_LOG.TXT in the working
+    directory.
+    """
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         handler = library.get_mju_user_warning()
@@ -393,14 +385,15 @@ class _Assets:
         return True
 
     def _give(self, mesh: Any) -> None:
-        """The bytes of a file under a name derived from them, since MuJoCo caches meshes by name."""
+        """Add a file for MuJoCo under a name derived from its bytes, since MuJoCo caches meshes by name."""
         file = self._documents.meshes[mesh.file]
         try:
             path = file.path()
         except MechanismError as error:
             raise MechanismError(f"{error}; {GIVE_INERTIAL}") from None
         content = path.read_bytes()
-        if path.suffix.lower() == ".obj" and _has_large_polygons(content):
+        faces = (line for line in content.splitlines() if line.startswith(b"f "))
+        if path.suffix.lower() == ".obj" and any(len(face.split()) > MOST_CORNERS + 1 for face in faces):
             warn(file.element, f"has polygons of more than {MOST_CORNERS} corners, which are left out as MuJoCo does")
         name = hashlib.sha256(content).hexdigest()[:24] + path.suffix.lower()
         mesh.file = name

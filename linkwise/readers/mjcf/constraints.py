@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Spherical
 from linkwise.mechanism import GROUND, Builder, Mimic, Pose
+from linkwise.mechanism.naming import unused_name
 from linkwise.readers.mjcf.compiler import Compiled, rotation_of, tidy
 from linkwise.readers.mjcf.forces import Forces
 from linkwise.readers.mjcf.tree import Tree, coordinates
@@ -61,9 +62,7 @@ class Equalities:
             kind = self._kinds[i]
             ball = kind == "connect" or self._model.eq_data[i, 10] == 0.0
             name = self._names[i] or f"{kind}_{tree.names[body_a]}_{tree.names[body_b]}"
-            while name in taken:
-                name += "_"
-            taken.add(name)
+            name = unused_name(name, taken)
             if tree.mover(body_a) == tree.mover(body_b):
                 names = f"{tree.names[body_a]!r} and {tree.names[body_b]!r}"
                 warn(self._compiled.element("equality", i), f"is left out: {names} are parts of the same rigid body")
@@ -76,9 +75,8 @@ class Equalities:
         model, data = self._model, self._model.eq_data[i]
         first, second = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
         if model.eq_objtype[i] == self._compiled.library.mjtObj.mjOBJ_SITE:
-            sites = (first, second)
-            one, other = ((int(model.site_bodyid[site]), self._compiled.pose("site", site)) for site in sites)
-            return one, other
+            body_a, body_b = (int(model.site_bodyid[site]) for site in (first, second))
+            return (body_a, self._compiled.pose("site", first)), (body_b, self._compiled.pose("site", second))
         if self._kinds[i] == "connect":
             return (first, (np.eye(3), tidy(data[:3]))), (second, (np.eye(3), tidy(data[3:6])))
         # The anchor of the second body meets a point of the first one.
@@ -144,15 +142,12 @@ class Equalities:
                 omit(element, "nonlinear tendon equality", _NOT_READ, constrains=True)
             else:
                 ratios: dict[str, float] = {}
-                for one, factor in zip(arms, (1.0, -ratio), strict=False):
-                    for joint, coefficient in (one or {}).items():
+                for lever_arms, factor in zip(arms, (1.0, -ratio), strict=False):
+                    for joint, coefficient in (lever_arms or {}).items():
                         ratios[joint] = ratios.get(joint, 0.0) + factor * coefficient
                 total = offset + sum(arm * references[joint] for joint, arm in ratios.items())
                 name = self._names[i] or "_".join(["tendon", *(tendons[end] for end in ends)])
-                while name in taken:
-                    name += "_"
-                taken.add(name)
-                builder.coupling(name, ratios, total)
+                builder.coupling(unused_name(name, taken), ratios, total)
 
 
 def _held(mimic_joints: Mapping[str, Mimic], held: Mapping[str, float]) -> dict[str, float]:

@@ -107,12 +107,12 @@ class Documents:
         return names
 
     def at(self, where: str) -> Element | None:
-        """The element on the first line that is named in a text of MuJoCo's."""
+        """The element at the first line number in a text of MuJoCo's."""
         line = _LINE.search(where)
         return self.lines[int(line[1]) - 1] if line and 0 < int(line[1]) <= len(self.lines) else None
 
     def refusal(self, error: Exception) -> MechanismError:
-        """An error of MuJoCo's, at the element that it is about."""
+        """An error of MuJoCo's, located at its element."""
         said = " ".join(line for line in str(error).splitlines() if not line.startswith("Element "))
         said = said.replace("could not parse model file with error: ", "")
         said = re.sub(r"^((XML )?Error: |Schema violation: )+", "", said).strip() or "an error without a message"
@@ -127,7 +127,7 @@ class Documents:
 
 
 def documents_of(root: Element, folder: Path | None) -> Documents:
-    """The document and those that it attaches; ``folder`` is the search folder of files, None for text."""
+    """The document and its attached documents; ``folder`` is the search folder of files, None for text."""
     documents = Documents(root)
     writer = _Writer(documents)
     documents.root, documents.text = writer.written(root, folder, ())
@@ -141,7 +141,7 @@ class _Writer:
 
     def written(self, root: Element, folder: Path | None, opened: tuple[Path, ...]) -> tuple[Element, str]:
         """A document with its includes, and its text; ``opened`` lists the files being included."""
-        root = with_includes(root, folder)
+        root = expand_includes(root, folder)
         _copies(root)
         assets = (texture for asset in root.all("asset") for texture in asset.all("texture"))
         self._documents.textures += [texture for texture in assets if "rgb1" in texture.attributes]
@@ -217,7 +217,7 @@ class _Places:
 
 
 def _is_deformable(around: Element, element: Element) -> bool:
-    """Whether an element is (part of) a deformable body, which is noted."""
+    """Whether an element is (part of) a deformable body; if so, it is noted."""
     if element.tag == "flexcomp":
         omit(element, "deformable body", NO_FLEX)
     elif around.tag == "equality" and element.tag.startswith("flex"):
@@ -228,7 +228,7 @@ def _is_deformable(around: Element, element: Element) -> bool:
 
 
 def _check(element: Element) -> None:
-    """Refuse what MuJoCo accepts silently: unknown attributes and malformed numbers."""
+    """Raise for malformed numbers, and warn of unknown attributes, which MuJoCo accepts silently."""
     for key, value in element.attributes.items():
         known = _UNCHECKED.get(element.tag)
         if known is not None and key not in known:
@@ -262,7 +262,7 @@ def _copies(element: Element) -> int:
 # -- files ----------------------------------------------------------------------------------------------
 
 
-def with_includes(root: Element, folder: Path | None) -> Element:
+def expand_includes(root: Element, folder: Path | None) -> Element:
     """The document with the content of included files in the place of every ``<include>``."""
     return _Includes(folder).expanded(root, folder, 0)
 

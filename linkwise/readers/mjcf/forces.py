@@ -11,10 +11,11 @@ from typing import Any
 
 from linkwise.mechanism import Actuator, EffortRange, FluidForce, GravityCompensation, Mechanism, Tendon
 from linkwise.mechanism.elements import LEAST_MASS, box_of_inertia, ellipsoid_of_shape
+from linkwise.mechanism.naming import unused_name
 from linkwise.readers.mjcf.compiler import Compiled, rotation_of
 from linkwise.readers.mjcf.geometry import SHAPES
 from linkwise.readers.mjcf.omissions import is_fixed_tendon, note_softness
-from linkwise.readers.mjcf.tree import BodyJoint, Rotor, Tree, unused
+from linkwise.readers.mjcf.tree import BodyJoint, Rotor, Tree
 from linkwise.readers.protocol import Element, omit
 
 #: Gain types of actuators that are no force law of their length, its rate, a control input and one activation.
@@ -40,9 +41,9 @@ Interval = tuple[float, float]
 class Driven:
     """An actuator of the model.
 
-    record          None where it is not read
-    arms            how its length changes with hinges and slides by their names, and 1 for a joint of another kind
-    acts            whether it is switched on
+    record   None if the actuator is ignored
+    arms     derivatives of its length by hinges and slides by name, and 1 for a joint of another kind
+    acts     whether it is switched on
     """
 
     element: Element
@@ -62,12 +63,12 @@ class Forces:
         names = self._compiled.names("tendon", self._model.ntendon)
         taken = set(names)
         self._tendon_names = [
-            name or (unused("tendon", taken) if is_fixed_tendon(self._compiled, i) else "")
+            name or (unused_name("tendon", taken) if is_fixed_tendon(self._compiled, i) else "")
             for i, name in enumerate(names)
         ]
 
     def _enum(self, prefix: str, value: int) -> str:
-        """The word for a number of MuJoCo's."""
+        """The word for one of MuJoCo's numbers."""
         return getattr(self._compiled.library, f"mjt{prefix}")(int(value)).name.split("_")[-1].lower()
 
     # -- tendons ------------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ class Forces:
             if why and not off:
                 omit(element, f"{element.tag} actuator", _NOT_ACTING.format(why=why))
             return Driven(element, None, arms, acts, controls, activations)
-        name = name or unused(f"{element.tag}_{target}", taken)
+        name = name or unused_name(f"{element.tag}_{target}", taken)
         if model.actuator_actearly[i] and activations:
             omit(element, "actuator with actearly", "the force is that of the activation now, not one step later")
         if model.actuator_delay[i]:
@@ -225,18 +226,19 @@ class Forces:
 
     @cached_property
     def rotors(self) -> dict[str, Rotor]:
-        """Inertia and damping that actuators add to hinges and slides, and the largest force of the active ones."""
+        """Inertia and damping added by actuators to hinges and slides, and the largest force of the active ones."""
         model, scalar = self._model, {joint.name for joint in self._tree.all_joints if joint.kind.only_step}
         rotors: dict[str, Rotor] = defaultdict(Rotor)
         forces: dict[str, Interval] = {}
         for i, actuator in enumerate(self.actuators):
             word = self._enum("Trn", model.actuator_trntype[i])
-            own = next(iter(actuator.arms), "") if word in ("joint", "jointinparent") else ""
-            self._add_rotor(i, actuator.element, rotors[own] if own in scalar else None)
+            joint_name = next(iter(actuator.arms), "") if word in ("joint", "jointinparent") else ""
+            self._add_rotor(i, actuator.element, rotors[joint_name] if joint_name in scalar else None)
             for joint, arm in actuator.arms.items():
                 if joint in scalar and actuator.acts:
                     low, high = forces.get(joint, (0.0, 0.0))
-                    least, most = _scaled(self._transmitted_force(i), arm)
+                    force = _clipped(self._driving_force(i), self._range(i, "force"))
+                    least, most = _scaled(_scaled(force, self._gear(i)[0]), arm)
                     forces[joint] = low + least, high + most
         for joint, bounds in forces.items():
             rotors[joint].largest_force = max(map(abs, bounds))
@@ -257,20 +259,16 @@ class Forces:
 
     @property
     def driven_joints(self) -> tuple[str, ...] | None:
-        """Joints driven by actuators, directly or by fixed tendons, each once. None if there are no actuators, or only
-        such as may move any joint (sites, spatial tendons).
+        """Joints driven by actuators, directly or by fixed tendons, each once. None without actuators, or with only
+        actuators that may move any joint (sites, spatial tendons).
         """
         return (
             tuple(dict.fromkeys(joint for actuator in self.actuators if actuator.acts for joint in actuator.arms))
             or None
         )
 
-    def _transmitted_force(self, i: int) -> Interval:
-        """Bounds of the force at the joint or along the tendon: gear times actuator force."""
-        return _scaled(_clipped(self._driving_force(i), self._range(i, "force")), self._gear(i)[0])
-
     def _driving_force(self, i: int) -> Interval:
-        """Gain times control or activation where that is all of the force; servos have a state that nothing bounds."""
+        """Bounds of gain times control or activation, if that is the whole force; unlimited for servos."""
         model = self._model
         bias = self._enum("Bias", model.actuator_biastype[i])
         if self._enum("Gain", model.actuator_gaintype[i]) != "fixed":
@@ -285,7 +283,7 @@ class Forces:
         return _scaled(driven, float(model.actuator_gainprm[i, 0]))
 
     def effort_ranges(self) -> Iterator[EffortRange]:
-        """Bounds of what actuators together give to joints."""
+        """Bounds of the total actuator force of joints."""
         model, off = self._model, self._compiled.disables("actuation")
         for joint in (joint for joint in self._tree.all_joints if joint.kind.only_step):
             limited = bool(model.jnt_actfrclimited[joint.index])
@@ -296,7 +294,7 @@ class Forces:
                 yield EffortRange(joint.name, *map(float, model.jnt_actfrcrange[joint.index]))
 
     def records(self, site_frames: dict[int, str]) -> tuple[Actuator, ...]:
-        """The actuators that are read; those at sites drive the frames of these."""
+        """The actuators that are read; those at sites get frames as targets."""
         names = self._compiled.names("site", self._model.nsite)
         frames = {names[site]: frame for site, frame in site_frames.items()}
         records = []
@@ -362,13 +360,13 @@ def fluid_forces(tree: Tree) -> Iterator[FluidForce]:
         first = int(model.body_geomadr[body])
         geoms = range(first, first + int(model.body_geomnum[body])) if first >= 0 else ()
         around = [geom for geom in geoms if model.geom_fluid[geom, 0] > 0.0]
-        if not around and not any(_in_fluid(compiled, geom) for geom in geoms):
+        if not around and not any(_has_fluid_stand_in(compiled, geom) for geom in geoms):
             axes, moments = rotation_of(model.body_iquat[body]), model.body_inertia[body].tolist()
             placement: dict[str, Any] = {"axes": axes.tolist(), "position": model.body_ipos[body].tolist()}
             yield FluidForce(tree.frame_of[body], "box", box_of_inertia(mass, moments), **placement, **fluid)
         for geom in geoms:
             kind = SHAPES.get(int(model.geom_type[geom]), "")
-            if geom in compiled.meshes and (geom in around or _in_fluid(compiled, geom)):
+            if geom in compiled.meshes and (geom in around or _has_fluid_stand_in(compiled, geom)):
                 mesh = compiled.element("geom", geom)
                 omit(mesh, "mesh in a fluid", "does not act: its half axes are not read")
             elif geom in around and kind:
@@ -384,6 +382,6 @@ def fluid_forces(tree: Tree) -> Iterator[FluidForce]:
                 )
 
 
-def _in_fluid(compiled: Compiled, geom: int) -> bool:
+def _has_fluid_stand_in(compiled: Compiled, geom: int) -> bool:
     """Whether a geom approximated by a sphere has fluid coefficients."""
     return geom in compiled.fluid_stand_ins

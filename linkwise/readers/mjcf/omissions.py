@@ -21,7 +21,9 @@ _OF_A_ROPE = (
 
 
 def note(compiled: Compiled) -> None:
-    """Note ignored parts that act or measure; actuators, equalities and geoms are noted where they are read."""
+    """Note ignored parts that act or measure, except actuators, equalities and geoms, which have notes of their
+    readers.
+    """
     model = compiled.model
     for tendon in range(model.ntendon):
         _note_tendon(compiled, tendon)
@@ -60,7 +62,7 @@ def is_fixed_tendon(compiled: Compiled, tendon: int) -> bool:
 def note_softness(
     element: Element, feature: str, constraint: str, advice: str, solref: Any, solimp: Any, margin: float = 0.0
 ) -> None:
-    """Numbers of MuJoCo's solver for a limit or dry friction (``constraint``) of a joint or tendon."""
+    """Note parameters of MuJoCo's solver for a limit or dry friction (``constraint``) of a joint or tendon."""
     names = [f"{name}{constraint}" for name in own_numbers(solref, solimp)] + ["margin"] * bool(margin)
     if names:
         omit(element, f"{feature} with {' and '.join(names)}", advice)

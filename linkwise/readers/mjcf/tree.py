@@ -16,13 +16,13 @@ import numpy as np
 
 from linkwise.mechanics.joints import Fixed, Floating, Joint, kinds_of_format
 from linkwise.mechanism import GROUND, Builder, Limits, Mimic, Pose
-from linkwise.mechanism.welding import NOTHING, RigidMass, composed
+from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.welding import NOTHING, ORIGIN, RigidMass, composed
 from linkwise.readers.mjcf.compiler import Compiled, exact, rotation_of, tidy
 from linkwise.readers.mjcf.omissions import note_softness
 from linkwise.readers.protocol import FLOATING_BASE, Element, omit, unbounded, warn
 
 WORLD = "world"
-HERE: Pose = (np.eye(3), np.zeros(3))
 _WORDS = ("free", "ball", "slide", "hinge")  # in the order of MuJoCo's numbers
 _ROUNDING = 1e-15  # relative, of numbers that are turned from axes to axes
 _STOPS = (
@@ -52,14 +52,14 @@ class BodyJoint:
     reference: float
 
     @property
-    def at_zero(self) -> Pose:
+    def zero_pose(self) -> Pose:
         """Pose, in the file's frame, of the moved side at coordinate zero."""
         if self.kind.hinge:
             half = -0.5 * self.reference
             return rotation_of([np.cos(half), *(np.sin(half) * np.array(self.kind.hinge))]), np.zeros(3)
         if self.kind.slide:
             return np.eye(3), -self.reference * np.array(self.kind.slide)
-        return HERE
+        return ORIGIN
 
 
 @dataclass
@@ -85,19 +85,19 @@ class Tree:
         self.bodies = range(1, model.nbody)
         self.names = compiled.names("body", model.nbody)
         taken = set(self.names)
-        self.names = [name or unused(f"body{number}", taken) for number, name in enumerate(self.names)]
+        self.names = [name or unused_name(f"body{number}", taken) for number, name in enumerate(self.names)]
         self.joints: dict[int, list[BodyJoint]] = defaultdict(list)
         names = compiled.names("joint", model.njnt)
         taken = set(names)
         for index, name in enumerate(names):
             body = int(model.jnt_bodyid[index])
-            name = name or unused(f"{self.names[body]}_joint", taken)
+            name = name or unused_name(f"{self.names[body]}_joint", taken)
             self.joints[body].append(self._joint(index, name))
         if floating_base:
             base = self._base()
             self.joints[base] = [BodyJoint(-1, FLOATING_BASE, compiled.root, Floating(), np.zeros(3), 0.0)]
         self.frame_of = self._frames()
-        self.world_pose: list[Pose] = [HERE]
+        self.world_pose: list[Pose] = [ORIGIN]
         for body in range(1, model.nbody):
             self.world_pose.append(composed(self.world_pose[self.parents[body]], compiled.pose("body", body)))
 
@@ -122,7 +122,7 @@ class Tree:
             element = self.compiled.element("body", body)
             raise element.error(f"{element.label}: its mass or inertia is too large to compute with")
         inertia, largest = rotation @ moments @ rotation.T, float(np.abs(moments).max())
-        inertia = _without_rounding(0.5 * (inertia + inertia.T), largest)
+        inertia = _remove_rounding(0.5 * (inertia + inertia.T), largest)
         size = np.sqrt(largest / mass) if mass > 0.0 else 0.0
         return RigidMass(mass, tidy(model.body_ipos[body], size), inertia)
 
@@ -157,13 +157,13 @@ class Tree:
         frames = list(self.names)
         for body in self.bodies:
             if self.names[body] == GROUND:
-                frames[body] = unused(f"{GROUND}_body", set(frames))
+                frames[body] = unused_name(f"{GROUND}_body", set(frames))
                 element = self.compiled.element("body", body)
                 warn(element, f'is read as {frames[body]!r}: "{GROUND}" is the fixed world')
         return frames
 
 
-def _without_rounding(matrix: np.ndarray, largest: float) -> np.ndarray:
+def _remove_rounding(matrix: np.ndarray, largest: float) -> np.ndarray:
     """A matrix without rounding: entries that are zero or equal up to rounding are made so, since MuJoCo rotates
     inertia axes against body axes.
     """
@@ -173,14 +173,6 @@ def _without_rounding(matrix: np.ndarray, largest: float) -> np.ndarray:
             sizes.append(size)
         result = np.where(np.abs(matrix) == size, np.copysign(sizes[-1], matrix), result)
     return result + 0.0
-
-
-def unused(name: str, taken: set[str]) -> str:
-    """The name, made longer until nobody has it; it is taken then."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 class Assembly:
@@ -206,37 +198,37 @@ class Assembly:
             if name:
                 self._add_site(site, name)
 
-    def _add_frame(self, name: str, parent: str, pose: Pose = HERE, mass: RigidMass = NOTHING) -> None:
+    def _add_frame(self, name: str, parent: str, pose: Pose = ORIGIN, mass: RigidMass = NOTHING) -> None:
         """A link, with or without mass, that is fixed to another."""
         self._builder.link(name, mass.mass, mass.com, mass.inertia)
-        self._builder.joint(unused(f"{name}_fixed", self._joint_names), Fixed(), parent, name, pose)
+        self._builder.joint(unused_name(f"{name}_fixed", self._joint_names), Fixed(), parent, name, pose)
 
     def _add_body(self, body: int, mimic_joints: Mapping[str, Mimic]) -> None:
         """The links and joints of one body."""
         tree = self._tree
         name, parent = tree.frame_of[body], tree.frame_of[tree.parents[body]]
         joints, mass = tree.joints.get(body, []), tree.mass(body)
-        links = [unused(f"{name}/{joint.name}", self._link_names) for joint in joints]
+        links = [unused_name(f"{name}/{joint.name}", self._link_names) for joint in joints]
         if joints and not joints[-1].anchor.any():
             links[-1] = name
         # A free body's coordinates are its pose in the world.
-        pose = HERE if any(joint.kind.is_free for joint in joints) else tree.compiled.pose("body", body)
+        pose = ORIGIN if any(joint.kind.is_free for joint in joints) else tree.compiled.pose("body", body)
         anchor = np.zeros(3)
         for joint, link in zip(joints, links, strict=True):
             part = mass if link == name else NOTHING
             self._builder.link(link, part.mass, part.com, part.inertia)
-            placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.at_zero)
+            placed = composed(composed(pose, (np.eye(3), joint.anchor - anchor)), joint.zero_pose)
             numbers = numbers_of(joint, tree.compiled, self._rotors.get(joint.name, Rotor()))
             numbers["mimic"] = mimic_joints.get(joint.name)
             self._builder.joint(joint.name, joint.kind, parent, link, placed, **numbers)
-            parent, pose, anchor = link, HERE, joint.anchor
+            parent, pose, anchor = link, ORIGIN, joint.anchor
         if name not in links:
             self._add_frame(name, parent, composed(pose, (np.eye(3), -anchor)), mass)
 
     def _add_site(self, site: int, name: str) -> None:
         """A site as a frame; bodies come first where both have the same name."""
         compiled = self._tree.compiled
-        frame = unused(f"{name}_site" if name in self._link_names else name, self._link_names)
+        frame = unused_name(f"{name}_site" if name in self._link_names else name, self._link_names)
         if frame != name:
             element = compiled.element("site", site)
             warn(element, 'is the frame of this name with "_site" added: a body or another frame has the name')
@@ -251,7 +243,7 @@ class Assembly:
 def numbers_of(joint: BodyJoint, compiled: Compiled, rotor: Rotor) -> dict[str, Any]:
     """Armature, damping, friction, springs and limits, as arguments of ``Builder.joint``.
 
-    rotor   what actuators add to the joint, and what they can do
+    rotor   armature and effort limits from actuators of the joint
     """
     if joint.index < 0:
         return {}

@@ -1,37 +1,36 @@
 """URDF, the robot description format of ROS.
 
-Kinematics, inertias, limits, damping, friction and mimic joints are read, loops and couplings of URDF+, and which
-joints have motors, collision geometry as shapes, what links look like; what is not read and constrains, drives or
-collides is noted.  Of what the format has no words for and ``mech.save`` writes, ``armature``,
-``spring_stiffness`` and ``spring_reference`` of <dynamics>, a number or one per coordinate, and <gravity xyz="..."/> of
-<robot> are read.  Files
-in the wild hold moments of inertia that no body can have: these are kept as written and reported as ``InertiaWarning``;
-a negative mass is refused.
+Kinematics, inertias, limits, damping, friction, mimic joints and motors are read, loops and couplings of URDF+, visible
+geometry as looks and collision geometry as shapes. Other parts that constrain, drive or collide are noted. Extensions
+that ``mech.save`` writes are read too: ``armature``, ``spring_stiffness`` and ``spring_reference`` of <dynamics>, a
+number or one per coordinate, and <gravity xyz="..."/> of <robot>. Files from other programs contain moments of inertia
+that no body can have: they are kept as written, with an ``InertiaWarning``; a negative mass is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from linkwise.mechanics.joints import Fixed, Floating
 from linkwise.mechanism import GROUND, Builder, Mechanism
+from linkwise.mechanism.checks import close_names
+from linkwise.mechanism.naming import unused_name
 from linkwise.readers import drake
 from linkwise.readers.protocol import (
     FLOATING_BASE,
     STANDARD_GRAVITY,
     Element,
+    omit,
     register_reader,
     warn,
     warn_of_slips,
 )
 from linkwise.readers.urdf import constraints
-from linkwise.readers.urdf.geometry import shapes_of
-from linkwise.readers.urdf.looks import looks_of
+from linkwise.readers.urdf.geometry import looks_of, shapes_of
 from linkwise.readers.urdf.motors import actuated_joints, actuators
-from linkwise.readers.urdf.omissions import note_omissions
 from linkwise.readers.urdf.parts import add_joint, add_link, mimic_rules
 
 ROOT_TAG = "robot"
@@ -77,7 +76,12 @@ def from_xml(
     ``folder`` by whoever looks at them."""
     if root.tag != ROOT_TAG:
         raise root.error(f"a URDF file starts with <robot>, not <{root.tag}>")
-    _refuse_xacro(root)
+    for child in root.children:
+        if child.tag.startswith("xacro:"):
+            raise child.error(
+                f"<{child.tag}>: this is a xacro macro file, not URDF; load it as a file named .xacro, or expand it "
+                "first with `xacro in.xacro > out.urdf`"
+            )
     links = list(root.all("link"))
     joints = [element for element in root.children if element.tag == "joint" or drake.is_joint(element)]
     if not links:
@@ -121,17 +125,8 @@ def from_xml(
     return replace(mech, annotations=known, shapes=shapes, elements=actuators(root, mech))
 
 
-def _refuse_xacro(root: Element) -> None:
-    for child in root.children:
-        if child.tag.startswith("xacro:"):
-            raise child.error(
-                f"<{child.tag}>: this is a xacro macro file, not URDF; load it as a file named .xacro, or expand it "
-                "first with `xacro in.xacro > out.urdf`"
-            )
-
-
 def _root_link(root: Element, links: list[Element], joints: list[Element]) -> Element:
-    """The one link that is nobody's child."""
+    """The one link that is not a child."""
     names: set[str] = set()
     for link in links:
         if link.text("name") in names:
@@ -152,13 +147,11 @@ def _root_link(root: Element, links: list[Element], joints: list[Element]) -> El
 
 
 def _free_the_name_of_the_ground(links: Sequence[Element], ends: Sequence[Element]) -> None:
-    """Rename a link that is called like the fixed world without being it, and where ``ends`` of joints name it."""
+    """Rename a link that has the name of the fixed world, and its mentions in ``ends`` of joints."""
     names = {link.text("name") for link in links}
     if GROUND not in names:
         return
-    new_name = f"{GROUND}_link"
-    while new_name in names:
-        new_name += "_"
+    new_name = unused_name(f"{GROUND}_link", names)
     for link in links:
         if link.text("name") == GROUND:
             warn(link, f'is read as {new_name!r}: "{GROUND}" is the fixed world')
@@ -169,9 +162,71 @@ def _free_the_name_of_the_ground(links: Sequence[Element], ends: Sequence[Elemen
 
 
 def _free_the_name_of_the_base_joint(joints: list[Element]) -> None:
-    """Rename a fixed joint, whose name nobody sees again, that is called like the joint which makes the base float."""
+    """Rename a fixed joint that has the name of the joint that moves the base."""
     names = {joint.text("name") for joint in joints}
     for joint in joints:
         if joint.text("name") == FLOATING_BASE and joint.text("type") == "fixed":
             while joint.text("name") in names:
                 joint.attributes["name"] += "_fixed"
+
+
+# -- parts that are not read -----------------------------------------------------------------------------
+
+
+# What is read elsewhere, what neither constrains nor drives, and words of what constrains.
+_READ = ("link", "joint", "loop", "coupling", "transmission", "ros2_control", "gravity")
+_SILENT = ("material", "sensor", "mujoco", "author", "verify_license")
+_CONSTRAINING = ("loop", "coupling", "constraint", "bushing", "gear", "closure", "cable", "equality")
+
+
+def note_omissions(root: Element, joints: Sequence[Element], known: Mapping[str, tuple[str, ...]]) -> None:
+    """Note ignored elements; ``known`` are the children that elements may have."""
+    settled = {joint.text("name") for joint in joints if joint.first("mimic") or joint.text("type") == "fixed"}
+    drake.note_omissions(root)
+    for element in root.children:
+        if drake.is_known(element):
+            continue
+        if element.tag == "gazebo":
+            _note_gazebo(element, settled)
+        elif element.tag == "actuator":
+            omit(element, "actuator", "not read: joint forces are given as tau")
+        elif element.tag in ("loop", "coupling"):
+            for tag in (child.tag for child in element.children if child.tag not in known[element.tag]):
+                omit(element, f"{element.tag} with {tag}", f"<{tag}> is not read: the {element.tag} holds without it")
+        elif element.tag not in (*_READ, *_SILENT) and not (element.tag == "loops" and "file" in element.attributes):
+            _note_unknown(element)
+    for joint in joints:
+        for child in joint.children:
+            if child.tag in known[joint.tag]:
+                continue
+            if close_names(child.tag.lower(), ("mimic",)):
+                advice = 'not read as <mimic joint="...">, so that the joint moves freely: fix the name'
+                omit(child, "misspelt <mimic>", advice, constrains=True)
+            else:
+                _note_unknown(child)
+
+
+def _note_unknown(element: Element) -> None:
+    if any(word in element.tag.lower() for word in _CONSTRAINING):
+        advice = (
+            "not read: write <loop> or <coupling> of URDF+, or give loops by loops= of load or mech.with_loops, "
+            "couplings as <mimic> of a joint"
+        )
+        omit(element, element.tag.rpartition(":")[2], advice, constrains=True)
+    else:
+        omit(element, "unknown element", "not read")
+
+
+def _note_gazebo(gazebo: Element, settled: set[str]) -> None:
+    """Note Gazebo's elements that close loops, tie joints or drive; ``settled`` joints are tied or fixed anyway."""
+    for child in gazebo.children:
+        if child.tag == "joint":
+            advice = "not read: write it as <loop> of URDF+, or give the loop by loops= of load"
+            omit(child, "Gazebo joint", advice, constrains=True)
+        elif child.tag == "plugin":
+            tied = child.first("mimicJoint")
+            if tied and tied.content in settled:
+                continue
+            mimics = "mimic" in "".join(child.attributes.values()).lower()
+            advice = "not read: write <mimic> at the joint" if mimics else "not read"
+            omit(child, "Gazebo mimic plugin" if mimics else "Gazebo plugin", advice, constrains=mimics)

@@ -1,4 +1,4 @@
-"""URDF+ (Chignoli, Slotine, Wensing, Kim 2024): what constrains joints of a tree, and which of them are independent.
+"""URDF+ (Chignoli, Slotine, Wensing, Kim 2024): constraints on joints of a tree, and which joints are independent.
 
     <loop name="pin" type="revolute">                  a joint between two links of the tree; its frame in each
       <predecessor link="coupler"><origin xyz="0.4 0 0"/></predecessor>
@@ -12,10 +12,10 @@
     </coupling>
     <joint name="knee" type="revolute" independent="false"> ...
 
-A coupling says that the coordinates of the joints from the nearest common ancestor out to the successor add up to
-``ratio`` times those out to the predecessor: motions of successor and predecessor against that ancestor, where the axes
-are parallel.  With one joint on either side one mimics the other: the one that is not independent, the successor's
-where both are or none is.  With more it is a ``Coupling`` of the mechanism.
+In a coupling the coordinates of the joints from the nearest common ancestor to the successor add up to ``ratio`` times
+the sum of the coordinates to the predecessor; with parallel axes these sums are the rotations of successor and
+predecessor relative to that ancestor. With one joint on either side one joint mimics the other: the dependent one, or
+the successor's if both are dependent or both independent. With more joints it is a ``Coupling`` of the mechanism.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _outwards(link: str, joint_above: Mapping[str, Element]) -> list[Element]:
 
 
 def _coordinates(coupling: Element, way: Sequence[Element]) -> list[str]:
-    """The joints of a way that move, by name; each must have one coordinate."""
+    """Names of the moving joints of a path; each must have one coordinate."""
     moving = [joint for joint in way if joint.text("type") != "fixed"]
     for joint in moving:
         if joint.text("type") not in ONE_COORDINATE:

@@ -1,7 +1,7 @@
 """Motors: ``<transmission>`` of ROS, and joints with commands in ``<ros2_control>``.
 
-A motor at one joint is an actuator: its control input is the torque of the motor, that at the joint the reduction times
-as large.  It gives the joint no more than its effort limit, and does not drive it beyond its velocity limit.
+A motor at one joint is an actuator: its control input is the torque of the motor; the torque at the joint is the
+reduction times as large, at most the joint's effort limit. It does not drive the joint beyond its velocity limit.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from linkwise.mechanism import Actuator, EffortRange, Mechanism
+from linkwise.mechanism.naming import unused_name
 from linkwise.readers.protocol import Element, omit, warn
 
 _REDUCTION = ("mechanicalReduction", "mechanical_reduction")
@@ -42,8 +43,8 @@ def actuated_joints(root: Element, mech: Mechanism) -> tuple[str, ...] | None:
 
 
 def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, ...]:
-    """One actuator per joint that has its own motor (the first of several), with
-    force bounds; other drives are noted.
+    """One actuator per joint that has its own motor (the first of several), with force bounds; other drives are
+    noted.
     """
     motors: dict[str, Actuator] = {}
     taken: set[str] = set()
@@ -53,7 +54,11 @@ def actuators(root: Element, mech: Mechanism) -> tuple[Actuator | EffortRange, .
         if not known or (element.tag == "transmission" and not _is_simple(element, joints)):
             feature = "transmission" if element.tag == "transmission" else "ros2_control system"
             feature += " of several joints" if known else " of no moving joint"
-            details = ", ".join(_described(element, joint) for joint in joints)
+            reductions = [" and ".join(_reductions(element, joint)) for joint in joints]
+            details = ", ".join(
+                f"joint {joint.text('name')}" + (f", reduction {reduction}" if reduction else "")
+                for joint, reduction in zip(joints, reductions, strict=True)
+            )
             omit(element, feature, _ADVICE if known else _NO_MOTOR, detail=details)
             continue
         for joint in known:
@@ -82,10 +87,7 @@ def _name(element: Element, joint: str, taken: set[str]) -> str:
     """Name of the motor, or of its joint."""
     motors = [part.attributes.get("name", "") for part in element.children if part.tag == "actuator"]
     name = motors[0] if len(motors) == 1 and motors[0] and motors[0] not in taken else joint
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+    return unused_name(name, taken)
 
 
 def _gear(element: Element, joint: Element) -> float:
@@ -125,12 +127,6 @@ def _driven(element: Element) -> Iterator[Element]:
             drives = not interfaces or any("StateInterface" not in interface for interface in interfaces)
         if drives and child.attributes.get("name"):
             yield child
-
-
-def _described(element: Element, joint: Element) -> str:
-    """ "joint elbow, reduction 50"."""
-    reductions = _reductions(element, joint)
-    return f"joint {joint.text('name')}" + (f", reduction {' and '.join(reductions)}" if reductions else "")
 
 
 def _reductions(element: Element, joint: Element) -> list[str]:

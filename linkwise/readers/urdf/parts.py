@@ -30,7 +30,9 @@ def pose(element: Element) -> Pose:
 
 
 def _rotation(origin: Element) -> np.ndarray:
-    """By angles about fixed axes or, since version 1.1 of the format, by a quaternion x, y, z, w of any length."""
+    """The rotation from angles about fixed axes or, since version 1.1 of the format, from a quaternion x, y, z, w of
+    any length.
+    """
     if "quat_xyzw" not in origin.attributes:
         return rotation_from_rpy(origin.vector("rpy", (0.0, 0.0, 0.0)))
     if "rpy" in origin.attributes:
@@ -64,7 +66,7 @@ def _inertia(inertial: Element) -> np.ndarray:
 
 
 def add_joint(builder: Builder, joint: Element, mimic: Mimic | None) -> None:
-    """Declare a ``<joint>``, which mimics another if there is a rule."""
+    """Declare a ``<joint>``, with a rule if it mimics another."""
     made = kind(joint)
     dynamics = joint.first("dynamics")
     builder.joint(
@@ -90,7 +92,7 @@ def _damping(dynamics: Element | None, size: int) -> float | tuple[float, ...]:
 
 
 def _extensions(dynamics: Element | None, kind: Joint) -> dict[str, Any]:
-    """Rotor inertia and spring, for which plain URDF has no words."""
+    """Rotor inertia and spring, which plain URDF does not have."""
     words = {"armature": ("armature", kind.nv), "spring_stiffness": ("stiffness", kind.nv)}
     words["spring_reference"] = ("rest", kind.nq)
     if dynamics is None or kind.nv == 0:
@@ -104,7 +106,7 @@ def _extensions(dynamics: Element | None, kind: Joint) -> dict[str, Any]:
 
 
 def kind(joint: Element, without: Iterable[str] = ()) -> Joint:
-    """The joint that ``type`` and ``<axis>`` of an element say; some types may be ruled out."""
+    """The joint of an element, by its ``type`` and ``<axis>``; types in ``without`` are unknown."""
     if drake.is_joint(joint):
         return drake.kind(joint)
     type_name = joint.text("type")
@@ -136,8 +138,8 @@ def _limits(joint: Element) -> Limits | None:
 def mimic_rules(joints: Iterable[Element]) -> dict[str, Mimic]:
     """Rules of ``<mimic>`` by joint."""
     pairs = ((joint.text("name"), joint.first("mimic")) for joint in joints)
-    return {name: _mimic(mimic) for name, mimic in pairs if mimic}
-
-
-def _mimic(mimic: Element) -> Mimic:
-    return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+    return {
+        name: Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+        for name, mimic in pairs
+        if mimic
+    }

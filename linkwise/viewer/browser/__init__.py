@@ -47,7 +47,10 @@ def view(
     It returns at once, and the page lives as long as the result does: ``viewer.wait()`` keeps a script alive until
     Ctrl-C, ``viewer.stop()`` ends it.  Files of meshes are read now; those that are missing are named in one warning.
     """
-    viser = _viser()
+    try:
+        import viser
+    except ImportError:
+        raise MissingLibrary("the viewer in the browser needs viser: pip install 'linkwise[view]'") from None
     if isinstance(what, (str, os.PathLike)):
         raise TypeError(f"a mechanism is shown, not the name of its file: lw.view(lw.load({str(what)!r}))")
     model, clip = None, None
@@ -65,25 +68,15 @@ def view(
     with contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host=host, port=port, label=f"linkwise: {mech.name}", verbose=False)
     try:
-        made = Viewer(server, mech, q, clip, model)
+        viewer = Viewer(server, mech, q, clip, model)
     except BaseException:
         server.stop()
         raise
-    if _has_screen() if open_browser is None else open_browser:
-        webbrowser.open(made.url)
-    return made
-
-
-def _viser() -> Any:
-    try:
-        import viser
-    except ImportError:
-        raise MissingLibrary("the viewer in the browser needs viser: pip install 'linkwise[view]'") from None
-    return viser
-
-
-def _has_screen() -> bool:
-    """Whether a browser can open a window here; notebooks show the page themselves."""
-    in_notebook = "JPY_PARENT_PID" in os.environ or "IPYKERNEL_CELL_NAME" in os.environ
-    windowed = os.name == "nt" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    return windowed and not in_notebook
+    if open_browser is None:  # where a window can be opened, and no notebook shows the page itself
+        in_notebook = "JPY_PARENT_PID" in os.environ or "IPYKERNEL_CELL_NAME" in os.environ
+        open_browser = not in_notebook and (
+            os.name == "nt" or not {"DISPLAY", "WAYLAND_DISPLAY"}.isdisjoint(os.environ)
+        )
+    if open_browser:
+        webbrowser.open(viewer.url)
+    return viewer

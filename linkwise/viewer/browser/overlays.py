@@ -1,4 +1,4 @@
-"""Arrows, ellipsoids and marks that are drawn over a mechanism, as plain data in the world.  No browser here."""
+"""Arrows, ellipsoids and marks over a mechanism, as plain data in the world.  No browser here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SINGULAR = 0.05  # conditioning relative to the best of a motion, below which it
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """centre (3,), rotation (3, 3) whose columns are its axes, half (3,) their halves; on a link, or in the world."""
+    """An ellipsoid on a link or in the world: centre (3,), axes as columns of rotation (3, 3), half axes (3,)."""
 
     centre: np.ndarray
     rotation: np.ndarray
@@ -24,8 +24,7 @@ class Ellipsoid:
 
 
 def inertia_ellipsoids(mech: lw.Mechanism) -> list[Ellipsoid | None]:
-    """Of each link, in its frame: the solid ellipsoid of uniform density that has its mass and inertia; None of links
-    without."""
+    """For each link, in its frame, the solid ellipsoid of uniform density with its mass and inertia, or None."""
     ellipsoids: list[Ellipsoid | None] = []
     for mass, com, inertia in zip(mech.parameters.masses, mech.parameters.coms, mech.parameters.inertias, strict=True):
         moments, axes = np.linalg.eigh(inertia)
@@ -62,14 +61,16 @@ def force_arrows(mech: lw.Mechanism, q: np.ndarray, wrenches: np.ndarray) -> np.
 
 
 def scaled(arrows: np.ndarray, longest: float, size: float) -> np.ndarray:
-    """Arrows whose length stands for something else than metres: the longest is a share of the mechanism's size."""
+    """Arrows scaled so that ``longest`` becomes a share of the mechanism's size."""
     starts = arrows[:, :1]
     return starts + (arrows - starts) * (ARROW * size / longest if longest > 0.0 else 0.0)
 
 
 def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point: np.ndarray, size: float) -> Ellipsoid:
-    """In the world, about a point of a link: the velocities of the point while joint velocities have unit length, its
-    longest axis a share of the mechanism's size."""
+    """The ellipsoid of the velocities of a point of a link for joint velocities of unit length, in the world.
+
+    Its longest axis is a share of the mechanism's size.
+    """
     pose, jacobian = lw.frame_pose(mech, q, link), lw.jacobian(mech, q, link, frame="world_aligned")
     arm = pose[:3, :3] @ point
     linear = jacobian[3:] + np.cross(jacobian[:3], arm, axis=0)
@@ -82,7 +83,7 @@ def manipulability_ellipsoid(mech: lw.Mechanism, q: np.ndarray, link: str, point
 
 
 def singular_moments(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
-    """(k,) of int: rows of a motion q (m, nq) nearest to singular positions of loops that it comes close to."""
+    """(k,) of int: rows of a motion q (m, nq) that are closest to singular positions of loops."""
     if mech.constraints.waits_for_time or len(q) < 3:
         return np.zeros(0, dtype=int)
     rank = lw.constraints.generic_rank(mech, q[0])

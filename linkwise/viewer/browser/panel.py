@@ -1,4 +1,4 @@
-"""What is beside the picture: sliders, buttons and boxes, which ask the viewer."""
+"""Controls beside the picture: sliders, buttons and boxes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 
@@ -15,7 +16,7 @@ from ..modes import mode_title
 from . import recording
 from .dragging import Hand
 from .player import Player
-from .sliders import Scale
+from .session import Scale
 from .stage import wxyz
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Panel:
 
     def _add_postures(self) -> None:
         viewer = self._viewer
-        names = list(viewer.session.places)
+        names = list(viewer.session.postures)
         choice = self._gui.add_button_group("Go to", (*names[:8], "random"))
 
         @choice.on_click
@@ -78,11 +79,11 @@ class Panel:
 
             @stay.on_update
             def _(event: Any) -> None:
-                held = tuple(motors) if event.target.value else ()
-                self._do("hold", lambda: setattr(viewer.session, "held", held))
+                fixed = tuple(motors) if event.target.value else ()
+                self._do("hold", lambda: setattr(viewer.session, "held", fixed))
 
     def _do(self, key: Any, action: Callable[[], Any]) -> None:
-        """Something that takes the place of motions."""
+        """Stop motions, then act."""
 
         def act() -> None:
             if self._viewer.player is not None:
@@ -97,19 +98,18 @@ class Panel:
         session = self._viewer.session
         for name, slider in session.sliders.items():
             label = f"{name} ({slider.unit})" if slider.unit else name
-            self._sliders[name] = self._slider(label, Scale.around(slider.low, slider.high), slider.value(session.q))
-            self._connect(name, self._sliders[name])
+            handle = self._slider(label, Scale.covering(slider.low, slider.high), slider.value(session.q))
+            self._sliders[name] = handle
+
+            @handle.on_update
+            async def _(event: Any, name: str = name, handle: Any = handle) -> None:
+                if event.client is not None:  # not when the viewer itself moves it
+                    value = float(handle.value)
+                    self._do(("slider", name), lambda: self._viewer.session.move(name, value))
 
     def _slider(self, label: str, scale: Scale, value: float) -> Any:
         """A slider of the page; ``_set`` moves it."""
         return self._gui.add_slider(label, scale.low, scale.high, scale.step, scale.nearest(value))
-
-    def _connect(self, name: str, handle: Any) -> None:
-        @handle.on_update
-        async def _(event: Any) -> None:
-            if event.client is not None:  # not when the viewer itself moves it
-                value = float(handle.value)
-                self._do(("slider", name), lambda: self._viewer.session.move(name, value))
 
     # -- the hand -------------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class Panel:
             link = self._gui.add_dropdown("Frame", tuple(moving), initial_value=viewer.hand.link)
             gizmo = self._gui.add_checkbox("Handles to pull", False)
             rotate = self._gui.add_checkbox("Rotate it too", False)
-        self._link, self._shown, self._rotate = link, gizmo, rotate
+        self._link = link
         self._gizmo = viewer.server.scene.add_transform_controls(
             "/hand", scale=0.25 * viewer.session.scene.size, visible=False, depth_test=False
         )
@@ -132,59 +132,68 @@ class Panel:
         @link.on_update
         def _(event: Any) -> None:
             if event.client is not None:
-                viewer.ask("hand", lambda: self._take(link.value))
+                viewer.ask("hand", lambda: viewer.take(Hand(link.value, np.zeros(3))))
 
         @gizmo.on_update
         @rotate.on_update
         def _(event: Any) -> None:
-            viewer.ask("gizmo", self._show_gizmo)
+            def show() -> None:
+                self._gizmo.visible, self._gizmo.disable_rotations = gizmo.value, not rotate.value
+
+            viewer.ask("gizmo", show)
 
         @self._gizmo.on_update
         async def _(event: Any) -> None:
             self._free = event.phase == "end"
-            position, quaternion = np.array(self._gizmo.position), np.array(self._gizmo.wxyz)
+            position = np.array(self._gizmo.position)
+            rotation = Rotation.from_quat(np.roll(self._gizmo.wxyz, -1)).as_matrix() if rotate.value else None
             if event.phase == "end":
                 viewer.ask("let go", viewer.let_go)
             else:
-                viewer.ask("pull", lambda: viewer.pull(position, _rotation(quaternion) if rotate.value else None))
-
-    def _take(self, link: str) -> None:
-        self._viewer.hand = Hand(link, np.zeros(3))
-        self._viewer.mark_motion()
-
-    def _show_gizmo(self) -> None:
-        self._gizmo.visible = self._shown.value
-        self._gizmo.disable_rotations = not self._rotate.value
+                viewer.ask("pull", lambda: viewer.pull(position, rotation))
 
     def show_hand(self, hand: Hand) -> None:
-        """The hand took hold of something else."""
+        """Show the frame of the hand."""
         if self._gizmo is not None and hand.link != self._link.value:
             self._link.value = hand.link
 
     # -- motions --------------------------------------------------------------------------------------
 
     def show_player(self, player: Player) -> None:
-        """Controls for a motion, in place of those of the one before."""
+        """Controls for a motion; they replace those of the last one."""
         for handle in self._player.values():
             handle.remove()
         viewer, clip = self._viewer, player.clip
         self._folder.visible = True
         with self._folder:
             play = self._gui.add_button("Pause" if player.playing else "Play")
-            scrub = self._slider(clip.label, Scale.around(clip.start, clip.end), player.time)
+            scrub = self._slider(clip.label, Scale.covering(clip.start, clip.end), player.time)
             speed = self._slider("Speed", Scale(0.05, 4.0, 0.01), 1.0)
             again = self._gui.add_checkbox("Again and again", player.repeats)
         self._player = {"play": play, "scrub": scrub, "speed": speed, "again": again}
 
         @play.on_click
         def _(event: Any) -> None:
-            viewer.ask("play", lambda: self._toggle(player))
+            def toggle() -> None:
+                if viewer.live is not None:
+                    viewer.stop_live()
+                if player.playing:
+                    player.playing = False
+                else:
+                    player.play()
+
+            viewer.ask("play", toggle)
 
         @scrub.on_update
         async def _(event: Any) -> None:
             if event.client is not None:
                 t = float(scrub.value)
-                viewer.ask("scrub", lambda: self._scrub(player, t))
+
+                def seek() -> None:
+                    player.playing = False
+                    viewer.seek(t, draw=False)
+
+                viewer.ask("scrub", seek)
 
         @speed.on_update
         def _(event: Any) -> None:
@@ -193,18 +202,6 @@ class Panel:
         @again.on_update
         def _(event: Any) -> None:
             player.repeats = bool(again.value)
-
-    def _toggle(self, player: Player) -> None:
-        if self._viewer.live is not None:
-            self._viewer.stop_live()
-        if player.playing:
-            player.playing = False
-        else:
-            player.play()
-
-    def _scrub(self, player: Player, t: float) -> None:
-        player.playing = False
-        self._viewer.seek(t, draw=False)
 
     def _add_modes(self) -> None:
         viewer = self._viewer
@@ -228,7 +225,7 @@ class Panel:
         def _(event: Any) -> None:
             viewer.ask("live", viewer.start_live if viewer.live is None else viewer.stop_live)
 
-    # -- what is shown, and kept ----------------------------------------------------------------------
+    # -- overlays and files ---------------------------------------------------------------------------
 
     def _add_show(self) -> None:
         viewer, boxes = self._viewer, {}
@@ -236,7 +233,11 @@ class Panel:
             for kind in viewer.stage.kinds:
                 boxes[kind] = self._gui.add_checkbox(KINDS[kind], viewer.stage.is_shown(kind))
             for overlay, label in OVERLAYS.items():
-                self._switch(overlay, self._gui.add_checkbox(label, False))
+                box = self._gui.add_checkbox(label, False)
+
+                @box.on_update
+                def _(event: Any, overlay: str = overlay, box: Any = box) -> None:
+                    viewer.ask(("show", overlay), lambda: viewer.set_shown(overlay, bool(box.value)))
 
         def show(_: Any) -> None:
             kinds = [kind for kind, box in boxes.items() if box.value]
@@ -244,11 +245,6 @@ class Panel:
 
         for box in boxes.values():
             box.on_update(show)
-
-    def _switch(self, overlay: str, box: Any) -> None:
-        @box.on_update
-        def _(event: Any) -> None:
-            self._viewer.ask(("show", overlay), lambda: self._viewer.set_shown(overlay, bool(box.value)))
 
     def _add_record(self) -> None:
         viewer = self._viewer
@@ -258,7 +254,7 @@ class Panel:
         @picture.on_click
         def _(event: Any) -> None:
             name = f"{viewer.session.mech.name}.png"
-            event.client.send_file_download(name, recording.as_png(recording.rendered(event.client, 1600, 900)))
+            event.client.send_file_download(name, recording.encode_png(recording.rendered(event.client, 1600, 900)))
 
         with self._folder:
             video = self._gui.add_button("Video", order=9.0, hint="of the motion, picture by picture; it takes a while")
@@ -271,7 +267,7 @@ class Panel:
                 viewer.video(file)
                 event.client.send_file_download(file.name, file.read_bytes())
 
-    # -- what is told ---------------------------------------------------------------------------------
+    # -- status ---------------------------------------------------------------------------------------
 
     def show_status(self, text: str) -> None:
         """One line above all others."""
@@ -279,7 +275,7 @@ class Panel:
             self._status.content = text
 
     def refresh(self, asked: set[Any]) -> None:
-        """Sliders and texts as the session has them; those in ``asked`` are being moved, and stay."""
+        """Update sliders and texts from the session, but for sliders in ``asked``, which are being moved."""
         viewer = self._viewer
         self.show_status(viewer.session.status)
         for name, value in viewer.session.values.items():
@@ -305,9 +301,3 @@ class Panel:
 def _set(handle: Any, value: float) -> None:
     """Move a slider of the page to a value, or as near as its bounds allow."""
     handle.value = Scale(handle.min, handle.max, handle.step).nearest(value)
-
-
-def _rotation(quaternion: np.ndarray) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,17 +24,15 @@ class Clip:
     """Motions that are played together.
 
     motions     of one mechanism, with times of their own; each stands still before it begins and after it has ended
-    source      the trajectory they are of, which knows forces; None where they are configurations only
-    title       what they are
+    source      their trajectory, which has forces; None for configurations
     """
 
     motions: tuple[Motion, ...]
     source: Any = None
-    title: str = ""
 
     @property
     def label(self) -> str:
-        """What the numbers from ``start`` to ``end`` are."""
+        """Label of the numbers from ``start`` to ``end``."""
         return "t (s)" if all(motion.timed for motion in self.motions) else "along the path"
 
     @property
@@ -52,27 +49,27 @@ class Clip:
 
     def at(self, t: float) -> np.ndarray:
         """(n, nq): all configurations at a time."""
-        return np.array([motion.at(np.array([_within(motion, t)]))[0] for motion in self.motions])
+        return np.array([motion.at(np.array([_clamp_time(motion, t)]))[0] for motion in self.motions])
 
     def velocities(self, t: float) -> np.ndarray:
         """(n, nv): all velocities at a time."""
-        return np.array([_velocity(motion, _within(motion, t)) for motion in self.motions])
+        return np.array([motion.velocity(_clamp_time(motion, t)) for motion in self.motions])
 
     def path(self, link: str, point: np.ndarray, which: int = 0) -> np.ndarray:
-        """(k, 3): the way of a point of a link in one of the motions."""
+        """(k, 3): path of a point of a link in one of the motions."""
         motion = self.motions[which]
         times = np.linspace(motion.t[0], motion.t[-1], SAMPLES) if len(motion.t) > 1 else motion.t
         poses = lw.frame_pose(motion.mech, motion.at(times), link)
         return poses[:, :3, :3] @ point + poses[:, :3, 3]
 
     def moments(self, count: int) -> np.ndarray:
-        """(n, nq): configurations of all motions, each at so many times."""
+        """(n, nq): configurations of all motions, each at ``count`` times."""
         return np.concatenate([motion.at(np.linspace(motion.t[0], motion.t[-1], count)) for motion in self.motions])
 
     @cached_property
     def forces(self) -> dict[str, np.ndarray]:
-        """By what is drawn, (m, n_links, 6) [moment; force] at the links' origins in link axes: "reactions" that joints
-        exert on links, "wrenches" from outside; empty where only configurations are known."""
+        """(m, n_links, 6) each, [moment; force] at the links' origins in link axes: "reactions" that joints exert on
+        links, "wrenches" from outside.  Empty for configurations."""
         if self.source is None or len(self.motions) != 1:
             return {}
         forces = {"reactions": np.asarray(self.source.joint_wrenches)}
@@ -86,38 +83,21 @@ class Clip:
         return int(np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 1))
 
 
-def _within(motion: Motion, t: float) -> float:
+def _clamp_time(motion: Motion, t: float) -> float:
     return float(np.clip(t, motion.t[0], motion.t[-1]))
 
 
-def _velocity(motion: Motion, t: float) -> np.ndarray:
-    mech = motion.mech
-    if len(motion.t) < 2:
-        return np.zeros(mech.nv)
-    if motion.between is not None:
-        return np.asarray(motion.between(np.array([t]))[1][0])
-    before = int(np.clip(np.searchsorted(motion.t, t, side="right") - 1, 0, len(motion.t) - 2))
-    width = float(motion.t[before + 1] - motion.t[before])
-    if width <= 0.0:
-        return np.zeros(mech.nv)
-    return lw.difference(mech, motion.q[before], motion.q[before + 1]) / width
-
-
 def clip_of(motion: Any, q: Any = None, t: Any = None) -> Clip:
-    """What is to be played: a trajectory (a batch too), several of them, or configurations of a mechanism.
+    """The clip of a trajectory (a batch too), of several trajectories, or of configurations of a mechanism.
 
     q of a mechanism is (m, nq), or (..., m, nq) as ``lw.rollout`` gives it, with the times t (m,) of its rows.
     """
     if not isinstance(motion, (lw.Mechanism, list, tuple)):
         mechanism_of(motion)
-    motions, _ = motions_of(motion, q, t, _few)
+    # Those that there is room for, evenly chosen.
+    motions, _ = motions_of(motion, q, t, lambda n: np.linspace(0, n - 1, min(n, MOST)).astype(int).tolist())
     alone = not isinstance(motion, (lw.Mechanism, list, tuple, lw.linkages.RangeOfMotion)) and np.ndim(motion.q) <= 2
     return Clip(tuple(motions), motion if alone else None)
-
-
-def _few(count: int) -> Sequence[int]:
-    """The numbers of those that there is room for, evenly chosen."""
-    return range(count) if count <= MOST else np.linspace(0, count - 1, MOST).astype(int).tolist()
 
 
 def clip_of_mode(model: Any, number: int) -> Clip:
@@ -137,7 +117,7 @@ class Player:
         self.speed = 1.0
 
     def advance(self, seconds: float) -> bool:
-        """Let real time pass; whether there is something new to be seen."""
+        """Advance by real time; returns whether the picture changes."""
         if not self.playing or self.clip.duration <= 0.0:
             return False
         self.time += self.speed * seconds
@@ -156,7 +136,7 @@ class Player:
         self.time = float(np.clip(t, self.clip.start, self.clip.end))
 
     def play(self) -> None:
-        """Go on; from the beginning where it is at its end."""
+        """Go on; start again at the end."""
         if self.time >= self.clip.end:
             self.time = self.clip.start
         self.playing = True

@@ -27,7 +27,7 @@ def screenshot(server: Any, path: str | Path | None, width: int, height: int) ->
     if path is not None:
         if Path(path).suffix.lower() != ".png":
             raise ValueError(f"screenshots are written as .png, not as {Path(path).name!r}")
-        Path(path).write_bytes(as_png(picture))
+        Path(path).write_bytes(encode_png(picture))
     return picture
 
 
@@ -40,7 +40,7 @@ def video(
     width: int,
     height: int,
 ) -> None:
-    """A video of what ``show`` puts on the page at each of the times; warns if drawing it takes long."""
+    """A video of the page after ``show(t)`` for each of the times; warns if drawing takes long."""
     import imageio
 
     file = Path(path)
@@ -62,29 +62,25 @@ def video(
             if k == 1:
                 began = time.monotonic()
             elif k == TIMED:
-                _announce(file, len(times) - k, (time.monotonic() - began) / (k - 1))
+                left, seconds = len(times) - k, (time.monotonic() - began) / (k - 1)
+                if left * seconds > LONG:
+                    warnings.warn(
+                        f"{file.name} takes about {left * seconds:.0f} s more: the browser draws each of {left} "
+                        f"pictures in {seconds:.2g} s, as one without a graphics card does. "
+                        f"motion.animate({file.name!r}) draws without a browser, motion.save('motion.html') writes a "
+                        "page that plays by itself; fewer fps, width and height take less",
+                        stacklevel=3,
+                    )
             bar.reach(k)
 
 
-def _announce(file: Path, left: int, seconds: float) -> None:
-    """Warn of a video that takes long, ``seconds`` for each of the pictures that are ``left``."""
-    if left * seconds > LONG:
-        warnings.warn(
-            f"{file.name} takes about {left * seconds:.0f} s more: the browser draws each of {left} pictures in "
-            f"{seconds:.2g} s, as one without a graphics card does. motion.animate({file.name!r}) draws without a "
-            "browser, motion.save('motion.html') writes a page that plays by itself; fewer fps, width and height take "
-            "less",
-            stacklevel=4,
-        )
-
-
 def best_format() -> str:
-    """ ".mp4" where it can be written, ".gif" otherwise."""
+    """The suffix ".mp4" if its library is installed, otherwise ".gif"."""
     return ".mp4" if importlib.util.find_spec("imageio_ffmpeg") else ".gif"
 
 
 def rendered(client: Any, width: int, height: int) -> np.ndarray:
-    """(height, width, 3) of uint8: what a browser draws, on white."""
+    """(height, width, 3) of uint8: the picture of a browser, on white."""
     drawn = np.asarray(client.get_render(height=height, width=width, transport_format="png", timeout=PATIENCE))
     if drawn.shape[-1] == 3:
         return drawn
@@ -99,7 +95,7 @@ def _client(server: Any) -> Any:
     return clients[-1]
 
 
-def as_png(picture: np.ndarray) -> bytes:
+def encode_png(picture: np.ndarray) -> bytes:
     """The bytes of a .png file."""
     import imageio
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..scene import COLLISION, GROUND, SKELETON, SYMBOL, VISUAL, Part, Scene
-from ..shapes import Mesh, Plane, Sphere, arrow_mesh
+from ..shapes import Mesh, Plane, Sphere, arrow_mesh, axis_frame
 
 Colour = tuple[int, int, int]
 GREY: Colour = (140, 140, 140)
@@ -17,11 +17,7 @@ BALL = Sphere(1.0).mesh()
 
 
 class Stage:
-    """What a page shows.
-
-    scene     of one mechanism
-    n_actors  how many of it are there, each at its own offset
-    """
+    """The content of a page: ``n_actors`` copies of a scene, each at its own offset."""
 
     def __init__(self, server: Any, scene: Scene, up: np.ndarray) -> None:
         self._server, self.scene, self.up = server, scene, up
@@ -45,7 +41,14 @@ class Stage:
     def set_actors(self, offsets: np.ndarray) -> None:
         """One mechanism per offset (n, 3)."""
         for number in range(self.n_actors, len(offsets)):
-            self._add_actor(number)
+            name, scene = f"/mechanism{number}", self._server.scene
+            self._roots.append(scene.add_frame(name, show_axes=False))
+            links = (*self.scene.link_names, GROUND)
+            self._frames.append({link: scene.add_frame(f"{name}/{link}", show_axes=False) for link in links})
+            self._parts.append([])
+            for part in self.scene.parts:
+                if part.name in self._only_shown:
+                    self._add_part(number, part)
         for _ in range(len(offsets), self.n_actors):
             self._roots.pop().remove()
             self._frames.pop()
@@ -54,19 +57,8 @@ class Stage:
             root.position = tuple(offset)
 
     def offset(self, number: int) -> np.ndarray:
-        """(3,): where one of the mechanisms stands."""
+        """(3,): position of one of the mechanisms."""
         return np.array(self._roots[number].position, dtype=float)
-
-    def _add_actor(self, number: int) -> None:
-        name = f"/mechanism{number}"
-        self._roots.append(self._server.scene.add_frame(name, show_axes=False))
-        scene = self._server.scene
-        links = (*self.scene.link_names, GROUND)
-        self._frames.append({link: scene.add_frame(f"{name}/{link}", show_axes=False) for link in links})
-        self._parts.append([])
-        for part in self.scene.parts:
-            if part.name in self._only_shown:
-                self._add_part(number, part)
 
     def _add_part(self, number: int, part: Part) -> None:
         mesh = part.shape.mesh()
@@ -74,7 +66,7 @@ class Stage:
             f"/mechanism{number}/{part.link}/{part.name}",
             np.asarray(mesh.vertices, dtype=np.float32),
             np.asarray(mesh.faces, dtype=np.uint32),
-            color=_bytes(part.colour),
+            color=tuple(round(255 * min(max(x, 0.0), 1.0)) for x in part.colour[:3]),
             opacity=part.colour[3] if part.colour[3] < 1.0 else None,
             flat_shading=isinstance(part.shape, Mesh) and part.kind in (VISUAL, COLLISION),
             side="double",
@@ -85,16 +77,14 @@ class Stage:
         )
         self._parts[number].append((part, handle))
         if part.link != GROUND and self.on_drag is not None:
-            self._make_draggable(number, part, handle)
 
-    def _make_draggable(self, number: int, part: Part, handle: Any) -> None:
-        @handle.on_drag("left")
-        async def _(event: Any) -> None:
-            if self.on_drag is not None:
-                self.on_drag(number, part.link, event)
+            @handle.on_drag("left")
+            async def _(event: Any) -> None:
+                if self.on_drag is not None:
+                    self.on_drag(number, part.link, event)
 
     def show_kinds(self, kinds: Collection[str]) -> None:
-        """Parts of these kinds alone."""
+        """Show only parts of these kinds."""
         self._only_shown = {part.name for part in self.scene.parts if part.kind in kinds}
         for number, parts in enumerate(self._parts):
             there = {part.name for part, _ in parts}
@@ -106,16 +96,16 @@ class Stage:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Of the parts that there are."""
+        """Kinds of the parts."""
         have = {part.kind for part in self.scene.parts}
         return tuple(kind for kind in (VISUAL, COLLISION, SKELETON, SYMBOL) if kind in have)
 
     def is_shown(self, kind: str) -> bool:
-        """Whether parts of a kind are seen at the beginning."""
+        """Whether parts of a kind are shown at first."""
         return kind in self._kinds
 
     def show_axes(self, shown: bool) -> None:
-        """The frames of links."""
+        """Show or hide the frames of links."""
         for frames in self._frames:
             for frame in frames.values():
                 frame.axes_length, frame.axes_radius = 0.08 * self.scene.size, 0.003 * self.scene.size
@@ -123,16 +113,16 @@ class Stage:
                 frame.show_axes = shown
 
     def place(self, number: int, poses: np.ndarray) -> None:
-        """Put the links of one mechanism to poses (n_links, 4, 4)."""
+        """Set the poses (n_links, 4, 4) of the links of one mechanism."""
         frames = self._frames[number]
         rotations = wxyz(poses[:, :3, :3])
         for link, pose, rotation in zip(self.scene.link_names, poses, rotations, strict=True):
             frames[link].wxyz, frames[link].position = rotation, pose[:3, 3]
 
-    # -- over them ------------------------------------------------------------------------------------
+    # -- overlays -------------------------------------------------------------------------------------
 
     def ground(self, height: float, reach: float) -> None:
-        """A grid at a height that goes as far as mechanisms do, unless there is a floor of their own."""
+        """Add a grid at a height, as far as mechanisms go, unless they have a floor."""
         if any(isinstance(part.shape, Plane) and part.link == GROUND for part in self.scene.shown):
             return
         cell = 10.0 ** np.floor(np.log10(max(self.scene.size, 1e-3)))
@@ -144,7 +134,7 @@ class Stage:
             cell_size=cell / 2.0,
             section_size=cell,
             plane="xy",
-            wxyz=wxyz(_with_z_along(self.up)),
+            wxyz=wxyz(np.eye(3) if self.up[2] == 1.0 else axis_frame(self.up)),
             position=tuple(self.up * height),
             cell_color=(215, 215, 215),
             section_color=(170, 170, 170),
@@ -167,7 +157,7 @@ class Stage:
         self.surface(name, drawn, colour)
 
     def surface(self, name: str, mesh: Mesh | None, colour: Colour = GREY) -> None:
-        """Triangles in the world, or none; those of the same number of corners are moved."""
+        """Triangles in the world, or none; a mesh of as many faces is updated."""
         if mesh is None or not len(mesh.faces):
             self.remove(name)
             return
@@ -189,7 +179,7 @@ class Stage:
     def ellipsoid(
         self, name: str, shape: Any, colour: Colour, opacity: float = 0.4, link: str | None = None, number: int = 0
     ) -> None:
-        """An ellipsoid in the world, or on a link; None takes it away."""
+        """An ellipsoid in the world, or on a link; None removes it."""
         if shape is None:
             self.remove(name)
             return
@@ -211,13 +201,13 @@ class Stage:
         )
 
     def remove(self, name: str) -> None:
-        """Take an overlay away."""
+        """Remove an overlay."""
         handle = self._overlays.pop(name, None)
         if handle is not None:
             handle.remove()
 
     def remove_all(self, prefix: str) -> None:
-        """Take away the overlays whose names begin so."""
+        """Remove overlays whose names begin with a prefix."""
         for name in [name for name in self._overlays if name.startswith(prefix)]:
             self.remove(name)
 
@@ -225,14 +215,3 @@ class Stage:
 def wxyz(rotations: np.ndarray) -> np.ndarray:
     """(..., 4): unit quaternions of rotations (..., 3, 3)."""
     return np.roll(Rotation.from_matrix(rotations).as_quat(), 1, axis=-1)
-
-
-def _with_z_along(up: np.ndarray) -> np.ndarray:
-    from ..shapes import along
-
-    return np.eye(3) if up[2] == 1.0 else along(up)
-
-
-def _bytes(colour: Iterable[float]) -> Colour:
-    red, green, blue = (int(round(255 * min(max(part, 0.0), 1.0))) for part in list(colour)[:3])
-    return red, green, blue

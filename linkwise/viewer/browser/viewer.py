@@ -1,4 +1,4 @@
-"""A mechanism on a page of its own: what the page asks for is done by one thread, the latest first, and drawn."""
+"""A mechanism on its own page.  One thread does what the page asks for, and draws."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ import numpy as np
 
 import linkwise as lw
 
+from ..elements import Fixture, Strut, elements_between, placed_together
 from ..framing import FIELD, MOMENTS, floor_height, frame, points_of, viewpoint
 from ..modes import mode_title
 from ..scene import VISUAL, scene
-from ..shapes import Mesh, together
+from ..shapes import Mesh, join
 from ..skeleton import Skeleton
-from ..struts import Fixture, Strut, elements_between, placed_together
 from . import overlays, recording
-from .dragging import Hand
-from .live import Live
+from .dragging import Hand, Live
 from .panel import Panel
 from .player import Clip, Player, clip_of_mode
 from .session import Session
@@ -38,11 +37,11 @@ BLACK = (30, 30, 30)
 
 
 class Viewer:
-    """A page that shows a mechanism; ``url`` is where.
+    """A page that shows a mechanism, at ``url``.
 
-    session   configurations, and what moves them
-    player    the clock of the motions that are shown, or None
-    live      the simulation that runs, or None
+    session   the configuration and its changes
+    player    clock of the shown motions, or None
+    live      the running simulation, or None
     """
 
     def __init__(self, server: Any, mech: lw.Mechanism, q: Any = None, clip: Clip | None = None, model: Any = None):
@@ -53,7 +52,7 @@ class Viewer:
         self.player: Player | None = None
         self.live: Live | None = None
         self.hand = Hand(mech.link_names[-1], np.array(mech.parameters.coms[-1])) if mech.n_links else None
-        self.model, self._clip_name = model, ""
+        self.model = model
         self._asked: dict[Any, Callable[[], None]] = {}
         self._lock, self._wake, self._ended = threading.RLock(), threading.Event(), threading.Event()
         self._asking = threading.Lock()
@@ -77,11 +76,11 @@ class Viewer:
         self._thread = threading.Thread(target=self._run, name="linkwise viewer", daemon=True)
         self._thread.start()
 
-    # -- what callers use -----------------------------------------------------------------------------
+    # -- public ---------------------------------------------------------------------------------------
 
     @property
     def server(self) -> Any:
-        """The server of viser, for whatever else is to be on the page."""
+        """The server of viser, to put other things on the page."""
         return self._server
 
     @property
@@ -121,7 +120,7 @@ class Viewer:
         self.session.status = f"mode {number + 1}: {mode_title(modes, number)}"
 
     def start_live(self) -> None:
-        """Let the mechanism go; what is dragged is then pulled by a spring."""
+        """Start a simulation, in which a spring pulls the dragged part."""
         with self._lock:
             if self.player is not None:
                 self.player.playing = False
@@ -130,7 +129,7 @@ class Viewer:
         self._wake.set()
 
     def stop_live(self) -> None:
-        """Stop where it is."""
+        """Stop the simulation in its present configuration."""
         with self._lock:
             self.live, self._pulled = None, None
             self.session.show(self.session.q)
@@ -157,7 +156,7 @@ class Viewer:
         recording.video(self._server, path, times, show, fps, width, height)
 
     def wait(self) -> None:
-        """Until Ctrl-C, or until someone stops it."""
+        """Block until Ctrl-C or ``stop``."""
         with contextlib.suppress(KeyboardInterrupt):
             while not self._ended.wait(0.2):
                 pass
@@ -185,34 +184,39 @@ class Viewer:
     def _repr_html_(self) -> str:
         return f'<iframe src="{self.url}" style="width: 100%; height: 560px; border: 0"></iframe>'
 
-    # -- what the page asks for -----------------------------------------------------------------------
+    # -- actions of the page --------------------------------------------------------------------------
 
     def ask(self, key: Any, action: Callable[[], None]) -> None:
-        """Have something done by the thread that draws; of several with one key the latest."""
+        """Queue an action for the drawing thread; a later action of the same key replaces it."""
         with self._asking:
             self._asked[key] = action
         self._wake.set()
 
     def _dragged(self, number: int, link: str, event: Any) -> None:
-        """A part was taken by the mouse."""
+        """Drag a part with the mouse."""
         start, end = np.array(event.start_position), np.array(event.end_position)
         offset = self.stage.offset(number)
 
-        def take() -> None:
+        def grasp() -> None:
             pose = lw.frame_pose(self.session.mech, self.session.q, link)
             self.hand = Hand(link, pose[:3, :3].T @ (start - offset - pose[:3, 3]))
             self._trail = []
             self.panel.show_hand(self.hand)
 
         if event.phase == "start":
-            self.ask("take", take)
+            self.ask("take", grasp)
         elif event.phase == "update":
             self.ask("pull", lambda: self.pull(end - offset))
         else:
             self.ask("let go", self.let_go)
 
+    def take(self, hand: Hand) -> None:
+        """Hold the mechanism by another hand."""
+        self.hand = hand
+        self.mark_motion()
+
     def pull(self, position: np.ndarray, rotation: np.ndarray | None = None) -> None:
-        """The hand is pulled to a place."""
+        """Pull the hand to a position."""
         if self.hand is None:
             return
         if self.live is not None:
@@ -223,32 +227,29 @@ class Viewer:
         self.session.drag(self.hand, position, rotation)
 
     def let_go(self) -> None:
-        """The hand lets go."""
+        """End the pull of the hand."""
         self._pulled, self.session.target = None, None
 
-    # -- what is drawn --------------------------------------------------------------------------------
+    # -- drawing --------------------------------------------------------------------------------------
 
     def _arrange(self, clip: Clip | None = None) -> None:
-        """A mechanism, or as many as there are motions, on a floor, and a camera that sees them all."""
+        """Place one mechanism for each motion, a floor, and a camera that sees them all."""
         mech, up, q = self.session.mech, self.stage.up, self.session.q
         points = points_of(self.session.scene, mech, q if clip is None else clip.moments(MOMENTS))
         aside, lift = viewpoint(mech, q, points, up)
         framing = frame(1 if clip is None else len(clip.motions), points, aside, up, lift)
         self.stage.set_actors(framing.offsets)
-        self._elements = self._elements_of(clip)
+        # Visuals of the file hide springs, dampers, gears and rods, except those of a motion.
+        passive = getattr(getattr(clip, "source", None), "passive", None)
+        self._elements = ()
+        if mech.n_links and (passive is not None or not self.session.scene.of_kind(VISUAL)):
+            sketch = Skeleton(mech, passive).at(q)
+            fixtures, struts = elements_between(sketch.elements, sketch.poses, self.session.scene.pin)
+            self._elements = (*fixtures, *struts)
         self._toward = framing.position - framing.look_at
         start = self._server.initial_camera
         start.position, start.look_at, start.up, start.fov = framing.position, framing.look_at, up, FIELD
         self.stage.ground(floor_height(points, up), framing.reach)
-
-    def _elements_of(self, clip: Clip | None) -> tuple[Fixture | Strut, ...]:
-        """Springs, dampers, gears and rods; none where the file shows what is seen, but those of a motion."""
-        mech, passive = self.session.mech, getattr(getattr(clip, "source", None), "passive", None)
-        if not mech.n_links or (passive is None and self.session.scene.of_kind(VISUAL)):
-            return ()
-        sketch = Skeleton(mech, passive).at(self.session.q)
-        fixtures, struts = elements_between(sketch.elements, sketch.poses, self.session.scene.pin)
-        return (*fixtures, *struts)
 
     def _run(self) -> None:
         last = time.monotonic()
@@ -267,7 +268,7 @@ class Viewer:
             time.sleep(max(0.0, 1.0 / PICTURES - (time.monotonic() - now)))
 
     def _round(self, passed: float, moving: bool) -> None:
-        """One round: what was asked, what time brings, and a picture if there is something new."""
+        """Do queued actions, advance time, and draw if anything changed."""
         with self._asking:
             asked, self._asked = self._asked, {}
         for action in asked.values():
@@ -296,7 +297,7 @@ class Viewer:
             self._draw()
 
     def _draw(self, asked: set[Any] = frozenset()) -> None:  # type: ignore[assignment]
-        """The present state, on the page; sliders that asked for it are left where they are."""
+        """Draw the present state; sliders in ``asked`` are left alone."""
         session = self.session
         with self._server.atomic():
             many = self.player is not None and self.stage.n_actors > 1
@@ -305,17 +306,13 @@ class Viewer:
                 configurations[0] = session.q
             for number, q in enumerate(configurations):
                 self.stage.place(number, lw.link_poses(session.mech, q))
-            self._draw_elements(configurations)
+            meshes = []
+            for number, q in enumerate(configurations if self._elements else ()):
+                mesh = placed_together(self._elements, lw.link_poses(session.mech, q), self._toward)
+                meshes.append(Mesh(mesh.vertices + self.stage.offset(number), mesh.faces))
+            self.stage.surface("elements", join(meshes), BLACK)
             self._draw_overlays()
         self.panel.refresh(asked)
-
-    def _draw_elements(self, configurations: np.ndarray) -> None:
-        """Springs, dampers, cylinders and gears of all mechanisms."""
-        meshes = []
-        for number, q in enumerate(configurations if self._elements else ()):
-            mesh = placed_together(self._elements, lw.link_poses(self.session.mech, q), self._toward)
-            meshes.append(Mesh(mesh.vertices + self.stage.offset(number), mesh.faces))
-        self.stage.surface("elements", together(meshes), BLACK)
 
     def _draw_overlays(self) -> None:
         session, stage, mech = self.session, self.stage, self.session.mech
@@ -323,7 +320,7 @@ class Viewer:
             self._draw_hand()
         shown = "velocities" in self.shows and session.v.any()
         arrows = overlays.velocity_arrows(mech, session.q, session.v) if shown else None
-        stage.arrows("velocities", self._to_scale("velocities", arrows), GREEN)
+        stage.arrows("velocities", self._scale_arrows("velocities", arrows), GREEN)
         for kind, colour in (("reactions", PURPLE), ("wrenches", VERMILLION)):
             stage.arrows(kind, self._forces(kind), colour)
         if self.hand is not None and "manipulability" in self.shows:
@@ -337,8 +334,8 @@ class Viewer:
         assert self.hand is not None
         session, stage = self.session, self.stage
         here = self.hand.position(session.mech, session.q)
-        wanted = session.target if self._pulled is None else self._pulled[1]
-        stage.lines("missing", None if wanted is None else np.array([[here, wanted]]), VERMILLION, 0.006)
+        goal = session.target if self._pulled is None else self._pulled[1]
+        stage.lines("missing", None if goal is None else np.array([[here, goal]]), VERMILLION, 0.006)
         apart = 1e-3 * session.scene.size
         if "trail" in self.shows and (not self._trail or np.linalg.norm(self._trail[-1] - here) > apart):
             self._trail = [*self._trail[-TRAIL:], here]
@@ -347,23 +344,22 @@ class Viewer:
         stage.lines("trail", np.stack([moved[:-1], moved[1:]], axis=1) if drawn else None, BLUE)
 
     def _forces(self, kind: str) -> np.ndarray | None:
-        if kind not in self.shows or self.player is None:
-            return self._hand_force() if kind == "wrenches" else None
+        if kind not in self.shows:
+            return None
+        mech, q = self.session.mech, self.session.q
+        if self.player is None:  # the pull in a live simulation
+            if kind != "wrenches" or self.live is None or self.live.pull is None:
+                return None
+            return self._scale_arrows("hand", overlays.force_arrows(mech, q, self.live.wrenches()))
         known = self.player.clip.forces.get(kind)
         if known is None:
             return None
         self._longest.setdefault(kind, float(np.linalg.norm(known[..., 3:], axis=-1).max(initial=0.0)))
         now = known[self.player.clip.sample(self.player.time)]
-        return self._to_scale(kind, overlays.force_arrows(self.session.mech, self.session.q, now))
+        return self._scale_arrows(kind, overlays.force_arrows(mech, q, now))
 
-    def _hand_force(self) -> np.ndarray | None:
-        """What pulls in a live simulation."""
-        if self.live is None or self.live.pull is None or "wrenches" not in self.shows:
-            return None
-        return self._to_scale("hand", overlays.force_arrows(self.session.mech, self.session.q, self.live.wrenches()))
-
-    def _to_scale(self, kind: str, arrows: np.ndarray | None) -> np.ndarray | None:
-        """Arrows whose longest of all pictures is a share of the mechanism's size."""
+    def _scale_arrows(self, kind: str, arrows: np.ndarray | None) -> np.ndarray | None:
+        """Arrows scaled so that the longest of all pictures is a share of the mechanism's size."""
         if arrows is None:
             return None
         longest = float(np.linalg.norm(arrows[:, 1] - arrows[:, 0], axis=-1).max(initial=0.0))
@@ -388,7 +384,7 @@ class Viewer:
             self.mark_motion()
 
     def mark_motion(self) -> None:
-        """The way of the hand in a motion, and where it passes singular positions."""
+        """Draw the path of the hand in a motion, and the singular positions on it."""
         self.stage.remove_all("singular")
         self.stage.remove_all("path")
         if self.player is None or self.hand is None:

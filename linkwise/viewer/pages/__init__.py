@@ -1,8 +1,7 @@
 """One file to send: a mechanism or a motion as a page of HTML that needs neither a network nor a server.
 
 The page has its own forward kinematics, compiled from the mechanism into JavaScript, so that a motion is its
-coordinates and nothing else: a minute of a humanoid is a few hundred kilobytes.
-"""
+coordinates and nothing else: a minute of a humanoid is a few hundred kilobytes."""
 
 from __future__ import annotations
 
@@ -14,10 +13,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import linkwise as lw
+
 from ..drawing import Trail
 from ..scene import scene
 from .contents import contents
-from .kinematics import forward_kinematics
 from .motions import motions_of, moved_along_its_range
 
 __all__ = ["Page", "page"]
@@ -70,19 +70,18 @@ def page(
     passive: Any = None,
     labels: bool | None = None,
 ) -> Page:
-    """A page in which a mechanism is turned around and moved by sliders, or its motion played.
+    """A page of HTML that shows a mechanism with sliders, or plays its motion.
 
     mech     a mechanism, a trajectory of ``lw.simulate``, batches beside each other, or a range of motion
     q, t     configurations (m, nq), as of ``draw`` one (nq,), or several motions (..., m, nq) of equal times, as
              ``lw.rollout`` gives them, and their times (m,); without them joints have sliders, and a mechanism with
              loops and one degree of freedom moves along its range
-    meshes   whether the meshes of the file are in the page, large ones with fewer triangles; otherwise their links are
-             drawn as a skeleton
-    rate     frames per second that are kept of a motion; between them the page interpolates
+    meshes   whether the page has the meshes of the file, large ones with fewer triangles; otherwise a skeleton is drawn
+    rate     frames per second of a motion, between which the page interpolates
     trail    a link or frame, or (link, (x, y, z)), whose path is drawn, such as a coupler curve
-    passive  springs, dampers and cylinders that are drawn, as of ``draw``; those of a trajectory by default
-    labels   whether joints and named points have their names beside them, which a box in the page hides; by default
-             where a mechanism moves in one plane and these are few
+    passive  springs, dampers and cylinders to draw, as of ``draw``; those of a trajectory by default
+    labels   whether joints and named points have names, which a box in the page hides; by default few names of a
+             planar mechanism
     """
     shown = motions_of(mech, q, t, rate)
     if shown.motion is None and q is None:
@@ -91,19 +90,49 @@ def page(
     moments = None if shown.motion is None else shown.motion.q.reshape(-1, shown.mech.nq)
     seen = scene(shown.mech, meshes, passive or getattr(mech, "passive", None), springs=True, moments=moments)
     data = contents(shown, seen, name, trail, labels)
-    return Page(name, _document(name, data, forward_kinematics(shown.mech)), height)
-
-
-def _document(title: str, data: dict[str, Any], kinematics: str) -> str:
-    text = {name: _file(name) for name in ("page.html", "page.css", *SCRIPTS)}
-    scripts = "\n".join([*(text[name] for name in SCRIPTS[:-1]), kinematics, text[SCRIPTS[-1]]])
-    return Template(text["page.html"]).substitute(
-        title=html.escape(title),
+    names = ("page.html", "page.css", *SCRIPTS)
+    text = {file: files(__package__).joinpath(file).read_text(encoding="utf-8") for file in names}
+    scripts = [*(text[file] for file in SCRIPTS[:-1]), forward_kinematics(shown.mech), text[SCRIPTS[-1]]]
+    document = Template(text["page.html"]).substitute(
+        title=html.escape(name),
         style=text["page.css"].strip(),
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),  # no tag may end the script
-        scripts=scripts,
+        scripts="\n".join(scripts),
     )
+    return Page(name, document, height)
 
 
-def _file(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+FORMULAS = {
+    "add": "{0}+{1}",
+    "sub": "{0}-{1}",
+    "mul": "{0}*{1}",
+    "div": "{0}/{1}",
+    "neg": "-{0}",
+    "sqrt": "Math.sqrt({0})",
+    "sin": "Math.sin({0})",
+    "cos": "Math.cos({0})",
+    "atan2": "Math.atan2({0},{1})",
+    "less": "{0}<{1}",
+    "select": "{0}?{1}:{2}",
+}
+
+
+def forward_kinematics(mech: lw.Mechanism) -> str:
+    """``function link_poses(q, out)``: poses of the links (n_links, 4, 4), rows first, into ``out``."""
+    program = lw.compile("link_poses", mech, target="numpy", loops=False).straight_line
+    text: dict[object, str] = {}
+    lines, section = ["function link_poses(q, out) {"], ""
+    for node in program.nodes:
+        if node.op.name == "const":
+            text[node] = f"({node.value!r})" if node.value < 0.0 else repr(node.value)
+        elif node.op.name == "input":
+            text[node] = f"q[{node.value[1]}]"
+        else:
+            if node.section != section:
+                section = node.section
+                lines.append(f"  // {' '.join(section.split())}")
+            name = f"t{len(text)}"
+            lines.append(f"  const {name} = {FORMULAS[node.op.name].format(*(text[arg] for arg in node.args))};")
+            text[node] = name
+    lines += [f"  out[{index}] = {text[node]};" for index, node in enumerate(program.results[0])]
+    return "\n".join([*lines, "}"]).replace("</", "<\\/")

@@ -1,4 +1,4 @@
-"""What is in a page, as plain values and one array of bytes: meshes, motions, sliders, the first view."""
+"""The data of a page, as plain values and one array of bytes: meshes, motions, sliders, the first view."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 import linkwise as lw
 
 from ..coordinates import ANGLE, LENGTH, QUATERNION, reach_of
-from ..drawing import Trail, trail_points, with_points
+from ..drawing import Trail, enclose, trail_points
 from ..framing import FAR, MOMENTS, beside
 from ..labels import MOST_NAMES
 from ..scene import COLLISION, GROUND, SYMBOL, Part, Scene, rgba
 from ..shapes import Mesh, Plane, tubes
-from ..skeleton import Skeleton, Sketch, together
+from ..skeleton import Skeleton, together
 from ..style import BLACK, VERMILLION
 from ..views import view_of
 from .motions import Frames, Shown, quaternions
@@ -36,14 +36,14 @@ UNITS = {ANGLE: "rad", LENGTH: "m"}
 
 
 class Bytes:
-    """Arrays one after the other, each at a multiple of four."""
+    """Arrays in sequence, each at a multiple of four bytes."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
 
     def add(self, array: np.ndarray) -> int:
-        """Where it begins."""
+        """Append an array; its offset in bytes."""
         start, data = self._size, np.ascontiguousarray(array).tobytes()
         self._parts.append(data + bytes(-len(data) % 4))
         self._size += len(self._parts[-1])
@@ -57,16 +57,36 @@ class Bytes:
 def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None, labels: bool | None = None) -> dict[str, Any]:
     """Everything that the page's script reads."""
     mech, data = shown.mech, Bytes()
-    chosen = _chosen(seen)
+    movable = [body for body in mech.bodies if not body.mimic]
+    chosen = [part for part in seen.shown if len(part.shape.mesh().faces)]
+    chosen = [part for part in chosen if part.kind != COLLISION] or chosen  # shapes that touch only if alone
     parts, meshes = _parts(chosen, seen.link_names, data)
-    struts = _struts(seen, meshes, data)
-    trails = _trails(shown, trail)
+    struts = []
+    for strut in seen.struts:
+        meshes.append(_mesh(strut.shape, data))
+        ends = [{"link": link, "point": _rounded(point)} for link, point in strut.ends]
+        entry = {"name": strut.name, "ends": ends, "length": _rounded(strut.length), "mesh": len(meshes) - 1}
+        struts.append({**entry, "colour": _rounded(rgba(BLACK), 3)})
+    trails: list[np.ndarray] = []  # (m, 3) each
+    if trail is not None:
+        if shown.motion is None:
+            raise ValueError("trail is the path of a point in a motion: give a trajectory, configurations or a range")
+        count = shown.motion.q.shape[1]
+        times = np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
+        trails = [trail_points(shown.mech, q[times], trail) for q in shown.motion.q]
     box, travelled = _boxes(shown, seen, chosen)
     if trails and box is travelled:
-        box = travelled = with_points(box, np.concatenate(trails))
+        box = travelled = enclose(box, np.concatenate(trails))
     view = view_of(mech, shown.q, "auto", box)
     level = view.flat and not _has_floor(seen, view.up)
     toward = view.toward if level else np.cos(ELEVATION) * view.toward + np.sin(ELEVATION) * view.up
+    drawn_trails: list[Any] = []
+    for points in trails:  # as thin tubes; None for points that stand still
+        tube = tubes(np.stack([points[:-1], points[1:]], axis=1), TRAIL * seen.pin)
+        if moves := bool(len(tube.faces)):
+            meshes.append(_mesh(tube, data))
+        entry = {"mesh": len(meshes) - 1, "colour": _rounded(rgba(VERMILLION), 3)}
+        drawn_trails.append(entry if moves else None)
     count = 1 if shown.motion is None else len(shown.motion.q)
     aside, upright = (view.up, -view.toward) if level else (view.toward, view.up)  # rows are below, or behind
     offsets = beside(count, math.ceil(math.sqrt(count)), box[1] - box[0], aside, upright)
@@ -79,9 +99,9 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None, labels:
         "meshes": meshes,
         "struts": struts,
         "labels": _labels(shown, view.flat if labels is None else labels, most=None if labels else MOST_NAMES),
-        "trails": _drawn(trails, seen.pin, meshes, data),
+        "trails": drawn_trails,
         "coordinates": list(mech.coordinates.names("q")),
-        "units": _units(mech),
+        "units": [UNITS.get(number.of, "") for body in movable for number in body.kind.measures("q")],
         "quaternions": quaternions(mech),
         "sliders": [] if mech.constraints.holonomic_rows.any() or shown.motion else _sliders(mech, shown.q, seen.size),
         "q": _rounded(shown.q, 17),
@@ -97,13 +117,7 @@ def contents(shown: Shown, seen: Scene, title: str, trail: Trail = None, labels:
     }
 
 
-# -- what is seen -----------------------------------------------------------------------------------------
-
-
-def _chosen(seen: Scene) -> Sequence[Part]:
-    """What is shown; shapes that only touch are left out where there is something else to see."""
-    parts = [part for part in seen.shown if len(part.shape.mesh().faces)]
-    return [part for part in parts if part.kind != COLLISION] or parts
+# -- shapes -----------------------------------------------------------------------------------------------
 
 
 def _parts(
@@ -131,41 +145,8 @@ def _parts(
     return parts, meshes
 
 
-def _struts(seen: Scene, meshes: list[dict[str, Any]], data: Bytes) -> list[dict[str, Any]]:
-    """What is stretched between two points of links."""
-    struts = []
-    for strut in seen.struts:
-        meshes.append(_mesh(strut.shape, data))
-        ends = [{"link": link, "point": _rounded(point)} for link, point in strut.ends]
-        entry = {"name": strut.name, "ends": ends, "length": _rounded(strut.length), "mesh": len(meshes) - 1}
-        struts.append({**entry, "colour": _rounded(rgba(BLACK), 3)})
-    return struts
-
-
-def _trails(shown: Shown, trail: Trail) -> list[np.ndarray]:
-    """(m, 3) each: the path of a point in the motion of each member."""
-    if trail is None:
-        return []
-    if shown.motion is None:
-        raise ValueError("trail is the path of a point in a motion: give a trajectory, configurations or a range")
-    times = np.linspace(0, shown.motion.q.shape[1] - 1, min(shown.motion.q.shape[1], MOST_POINTS)).astype(int)
-    return [trail_points(shown.mech, q[times], trail) for q in shown.motion.q]
-
-
-def _drawn(trails: Sequence[np.ndarray], pin: float, meshes: list[dict[str, Any]], data: Bytes) -> list[Any]:
-    """Paths as thin tubes; none of what stands still."""
-    drawn: list[Any] = []
-    for points in trails:
-        tube = tubes(np.stack([points[:-1], points[1:]], axis=1), TRAIL * pin)
-        if len(tube.faces):
-            meshes.append(_mesh(tube, data))
-        moves = bool(len(tube.faces))
-        drawn.append({"mesh": len(meshes) - 1, "colour": _rounded(rgba(VERMILLION), 3)} if moves else None)
-    return drawn
-
-
 def _mesh(mesh: Mesh, data: Bytes) -> dict[str, Any]:
-    """Corners as whole numbers of steps from the lowest one, of which there are at most 2^16 along each axis."""
+    """A mesh with corners as whole numbers of steps from the lowest one, at most 2^16 along each axis."""
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     step = np.maximum(high - low, 1e-12) / 65535.0
     wide = len(mesh.vertices) > 65535
@@ -181,8 +162,7 @@ def _mesh(mesh: Mesh, data: Bytes) -> dict[str, Any]:
 
 
 def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
-    """A mesh of at most so many triangles: corners within one cell of a grid become one, in cells as small as that
-    takes."""
+    """A mesh of at most ``most`` triangles: corners within one cell of the finest possible grid are merged."""
     if len(mesh.faces) <= most:
         return mesh
     low, size = mesh.vertices.min(axis=0), float(np.ptp(mesh.vertices, axis=0).max())
@@ -200,14 +180,14 @@ def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
         cells *= 0.8
 
 
-def _labels(shown: Shown, wanted: bool, most: int | None) -> list[dict[str, Any]]:
-    """Names of joints, loops and named points beside which they stand, of a single mechanism; none of more than so
-    many."""
-    if not wanted or (shown.motion is not None and len(shown.motion.q) > 1):
+def _labels(shown: Shown, labelled: bool, most: int | None) -> list[dict[str, Any]]:
+    """Names and positions of joints, loops and named points of a single mechanism; empty if more than ``most``."""
+    if not labelled or (shown.motion is not None and len(shown.motion.q) > 1):
         return []
     marks = Skeleton(shown.mech).at(shown.q)
+    size = max(float(np.linalg.norm(np.ptp(marks.own_points, axis=0))), 1e-9)
     poses = np.concatenate([marks.poses, np.eye(4)[None]])  # the last one is that of the ground, -1
-    named = together([label for label in marks.labels if label[1] is not None], SAME_PLACE * _size(marks))
+    named = together([label for label in marks.labels if label[1] is not None], SAME_PLACE * size)
     if most is not None and len(named) > most:
         return []
     return [
@@ -216,17 +196,14 @@ def _labels(shown: Shown, wanted: bool, most: int | None) -> list[dict[str, Any]
     ]
 
 
-def _size(marks: Sketch) -> float:
-    """How far apart its joints are, at most."""
-    return max(float(np.linalg.norm(np.ptp(marks.own_points, axis=0))), 1e-9)
-
-
-# -- where it is seen -------------------------------------------------------------------------------------
+# -- view ---------------------------------------------------------------------------------------------
 
 
 def _boxes(shown: Shown, seen: Scene, parts: Sequence[Part]) -> tuple[np.ndarray, np.ndarray]:
-    """(2, 3) each: around what is seen at first, and in all of the motion, as far as a few moments of it tell; the same
-    but for mechanisms that travel far, which are followed."""
+    """(2, 3) each: boxes around the first configuration, and around a few moments of the motion.
+
+    Both are one object, except for mechanisms that travel far, which are followed.
+    """
     limited = [part for part in parts if not isinstance(part.shape, Plane) and (part.link, part.kind) != GUIDES]
     limited = limited or [part for part in parts if not isinstance(part.shape, Plane)]
 
@@ -244,14 +221,16 @@ def _boxes(shown: Shown, seen: Scene, parts: Sequence[Part]) -> tuple[np.ndarray
 
 
 def _has_floor(seen: Scene, up: np.ndarray) -> bool:
-    """Whether a plane of the ground faces upwards: seen edge-on, nothing tells where the ground is."""
+    """Whether a plane of the ground faces upwards; an edge-on plane would not show the ground."""
     planes = [part for part in seen.parts if isinstance(part.shape, Plane) and part.link == GROUND]
     return any(part.pose[:3, 2] @ up > 0.5 for part in planes)
 
 
 def _base(mech: lw.Mechanism) -> int:
-    """The first link from the ground that is a body of its own, with mass, branches or nothing beyond it: those before
-    only compose its joint of several, as planar walkers have slides along x and z and a hinge."""
+    """The first link from the ground with mass, branches or nothing beyond it.
+
+    Links before it only compose its joint of several, such as the slides along x and z of planar walkers.
+    """
     on_ground = [i for i, body in enumerate(mech.bodies) if body.parent < 0]
     link = on_ground[0]
     while len(on_ground) == 1 and not mech.bodies[link].mass:
@@ -274,8 +253,10 @@ def _travels(mech: lw.Mechanism) -> bool:
 
 
 def _grid(box: np.ndarray, reached: np.ndarray, up: np.ndarray) -> dict[str, Any]:
-    """A grid on the ground, or in the plane of a flat mechanism, through the origin and square to ``up``, as far as
-    motions go: its middle, two sides of a cell, of 1, 2 or 5, and half the number of cells."""
+    """A grid through the origin and square to ``up``, as far as motions go.
+
+    Returns its middle, two sides of a cell (1, 2 or 5 times a power of ten), and half the number of cells.
+    """
     extent = float(np.ptp(reached, axis=0).max())
     size = max(float(np.linalg.norm(box[1] - box[0])) / 8.0, extent / (2.0 * (MOST_LINES - LINES)), 1e-9)
     power = 10.0 ** math.floor(math.log10(size))
@@ -290,12 +271,14 @@ def _grid(box: np.ndarray, reached: np.ndarray, up: np.ndarray) -> dict[str, Any
     return {"middle": _rounded(middle), "ways": _rounded([step * first, step * second]), "count": count}
 
 
-# -- what moves -------------------------------------------------------------------------------------------
+# -- motions ----------------------------------------------------------------------------------------------
 
 
 def _motion(motion: Frames, data: Bytes) -> dict[str, Any]:
-    """Coordinates as whole numbers of steps, of which the differences of the differences are small where motions are
-    smooth: most of their upper bytes are equal, and packed well when they stand beside each other."""
+    """Coordinates as whole numbers of steps.
+
+    Second differences of smooth motions are small: their upper bytes, side by side, compress well.
+    """
     series = np.swapaxes(motion.q, 1, 2).reshape(-1, motion.q.shape[1])  # (members * nq, frames)
     largest = np.abs(series).max(axis=1, initial=0.0)
     steps = np.maximum(FINEST, largest / MOST_STEPS)
@@ -315,12 +298,6 @@ def _motion(motion: Frames, data: Bytes) -> dict[str, Any]:
     }
 
 
-def _units(mech: lw.Mechanism) -> list[str]:
-    """Of each coordinate."""
-    movable = [body for body in mech.bodies if not body.mimic]
-    return [UNITS.get(number.of, "") for body in movable for number in body.kind.measures("q")]
-
-
 def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, Any]]:
     """One for each coordinate of a joint; three, about the axes of the link, for a joint that rotates freely."""
     sliders: list[dict[str, Any]] = []
@@ -335,7 +312,11 @@ def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, A
                 lower, upper = reach_of(mech, start + k, number.of, q[start + k], size)
                 sliders.append(_slider(name, UNITS.get(number.of, ""), start + k, lower, upper, q[start + k]))
             elif k == 0 or numbers[k - 1].of != QUATERNION:
-                for axis, turn in enumerate(_rotation_vector(q[start + k : start + k + 4])):
+                quaternion = q[start + k : start + k + 4]
+                w, *xyz = (quaternion if quaternion[0] >= 0.0 else -quaternion).tolist()
+                sine = math.sqrt(sum(x * x for x in xyz))
+                share = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 else 2.0
+                for axis, turn in enumerate(share * x for x in xyz):
                     slider = _slider(f"{body.joint} about {'xyz'[axis]}", "rad", start + k, -math.pi, math.pi, turn)
                     sliders.append({**slider, "axis": axis})
     return sliders
@@ -343,13 +324,6 @@ def _sliders(mech: lw.Mechanism, q: np.ndarray, size: float) -> list[dict[str, A
 
 def _slider(name: str, unit: str, q: int, lower: float, upper: float, value: float) -> dict[str, Any]:
     return {"name": name, "unit": unit, "q": q, "lower": float(lower), "upper": float(upper), "value": float(value)}
-
-
-def _rotation_vector(quaternion: np.ndarray) -> list[float]:
-    w, *xyz = quaternion if quaternion[0] >= 0.0 else -quaternion
-    sine = math.sqrt(sum(x * x for x in xyz))
-    share = 2.0 * math.atan2(sine, w) / sine if sine > 1e-12 else 2.0
-    return [share * float(x) for x in xyz]
 
 
 def _rounded(values: Any, digits: int = 9) -> Any:

@@ -1,4 +1,4 @@
-"""Motions of one or several members at even times, from whatever users have."""
+"""Motions of one or several members at even times, from the arguments of ``page``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 import linkwise as lw
 
-from ..configurations import ROUND, Motion, one_configuration, paced
+from ..configurations import ROUND, Motion, one_configuration, pace
 from ..configurations import motions_of as _motions_of
 from ..coordinates import ANGLE, LENGTH, measure_of
 from ..scene import scene
@@ -24,10 +24,7 @@ EXCURSION = 0.1  # of the mechanism's size, to either side, of a joint that slid
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Configurations (members, frames, nq) at even times from ``start`` to ``end``.
-
-    label   what the time is; ``unit`` of it, or none
-    """
+    """Configurations (members, frames, nq) at even times from ``start`` to ``end``, with label and unit of the time."""
 
     q: np.ndarray
     start: float
@@ -38,7 +35,7 @@ class Frames:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A mechanism in a configuration q (nq,), or in motion; a note tells what there is to know."""
+    """A mechanism in a configuration q (nq,), or in motion, with a note for the reader."""
 
     mech: lw.Mechanism
     q: np.ndarray
@@ -47,12 +44,14 @@ class Shown:
 
 
 def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
-    """What ``page`` was given."""
+    """The mechanism, motion and note of a page."""
     if not (math.isfinite(rate) and rate > 0.0):
         raise ValueError(f"rate must be a positive number of frames per second, got {rate!r}")
     if isinstance(mech, lw.linkages.RangeOfMotion) or isinstance(q, lw.linkages.RangeOfMotion):
         travel = mech if q is None else q
-        return Shown(travel.mechanism, travel.path.q[0], _along(travel.mechanism, travel.path.q), _told(travel))
+        return Shown(
+            travel.mechanism, travel.path.q[0], _round_trip(travel.mechanism, travel.path.q), _describe(travel)
+        )
     if isinstance(mech, lw.Mechanism) and (q is None or isinstance(q, dict) or np.ndim(q) == 1):
         return Shown(mech, one_configuration(mech, q))
     members, count = _motions_of(mech, q, t, lambda number: range(min(number, MOST_MEMBERS)))
@@ -66,7 +65,7 @@ def motions_of(mech: Any, q: Any, t: Any, rate: float) -> Shown:
 
 
 def _continuous(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
-    """The same configurations (m, nq), quaternions without changes of sign, so that numbers between them make sense."""
+    """Configurations (m, nq) with quaternions that do not change sign, so that they can be interpolated."""
     q = np.array(q)
     for at in quaternions(mech):
         quaternion = q[:, at : at + 4]
@@ -76,7 +75,7 @@ def _continuous(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 def quaternions(mech: lw.Mechanism) -> list[int]:
-    """Where in q quaternions begin."""
+    """Indices in q of the first numbers of quaternions."""
     indices = []
     for body in mech.bodies:
         kinds = [number.of for number in body.kind.measures("q")] if not body.mimic else []
@@ -86,8 +85,8 @@ def quaternions(mech: lw.Mechanism) -> list[int]:
 
 
 def moved_along_its_range(shown: Shown) -> Shown:
-    """A closed mechanism, whose joints depend on each other, in motion: along its range with one degree of freedom, one
-    of its joints along the range of that with several.  Where nothing can be shown in motion, a note says why."""
+    """A mechanism with loops in motion: along its range with one degree of freedom, otherwise along that of one joint.
+    A note says why nothing can be shown in motion."""
     mech = shown.mech
     if not mech.constraints.holonomic_rows.any():
         return shown  # wheels and blades constrain velocities alone: all positions are possible
@@ -98,15 +97,19 @@ def moved_along_its_range(shown: Shown) -> Shown:
     count = int(lw.constraints.degrees_of_freedom(mech, shown.q))
     if count == 0:
         return replace(shown, note="its loops let nothing move (0 degrees of freedom)")
-    for joint in _driven(mech):
+    # Joints of one coordinate: with motors first, then on the ground, then those that rotate.
+    motors = mech.metadata.actuated_joints or ()
+    bodies = [body for body in mech.bodies if body.kind.nv == 1 and not body.mimic]
+    bodies.sort(key=lambda body: (body.joint not in motors, body.parent >= 0, not _rotates(mech, body.joint)))
+    for joint in (body.joint for body in bodies):
         path = _range(mech, joint, shown.q) if count == 1 or _rotates(mech, joint) else _excursion(mech, joint, shown.q)
         if len(path) > 1:
             note = "along its range of motion" if count == 1 else f"{joint} moves, the others follow; {count} "
-            return replace(shown, motion=_along(mech, path), note=note + "degrees of freedom" * (count > 1))
+            return replace(shown, motion=_round_trip(mech, path), note=note + "degrees of freedom" * (count > 1))
     return replace(shown, note="no joint of one coordinate can be driven: save a motion to see it move")
 
 
-def _told(travel: lw.linkages.RangeOfMotion) -> str:
+def _describe(travel: lw.linkages.RangeOfMotion) -> str:
     """A range in words, angles in degrees."""
     unit, scale = {ANGLE: ("\u00b0", 180.0 / math.pi), LENGTH: (" m", 1.0)}.get(
         measure_of(travel.mechanism, travel.coordinate), ("", 1.0)
@@ -119,20 +122,12 @@ def _told(travel: lw.linkages.RangeOfMotion) -> str:
     return f"{travel.coordinate} from {low} to {high}"
 
 
-def _driven(mech: lw.Mechanism) -> list[str]:
-    """Joints of one coordinate: those with motors first, then those on the ground, those that rotate before others."""
-    motors = mech.metadata.actuated_joints or ()
-    bodies = [body for body in mech.bodies if body.kind.nv == 1 and not body.mimic]
-    bodies.sort(key=lambda body: (body.joint not in motors, body.parent >= 0, not _rotates(mech, body.joint)))
-    return [body.joint for body in bodies]
-
-
 def _rotates(mech: lw.Mechanism, joint: str) -> bool:
     return mech.bodies[mech.body_index(joint)].kind.hinge is not None
 
 
 def _range(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
-    """(n, nq): configurations along the range of a joint; where nothing stops it, once around from q on."""
+    """(n, nq): configurations along the range of a joint, or once around from q if nothing stops it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.MechanismWarning)  # an end that was not found is no matter here
         within = bool(((q >= mech.limits.lower) & (q <= mech.limits.upper)).all())  # else limits are not looked at
@@ -147,8 +142,7 @@ def _range(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
 
 
 def _excursion(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
-    """(n, nq): configurations while a joint that slides goes some way to either side, as far as loops and limits
-    let it."""
+    """(n, nq): configurations while a sliding joint goes to either side, as far as loops and limits allow."""
     at, size = mech.q_index(joint), scene(mech, meshes=False).size
     lower, upper = mech.limits.lower[at][0], mech.limits.upper[at][0]
     sides = []
@@ -163,12 +157,11 @@ def _excursion(mech: lw.Mechanism, joint: str, q: np.ndarray) -> np.ndarray:
     return np.array([*sides[0][:0:-1], *sides[1]])
 
 
-def _along(mech: lw.Mechanism, q: np.ndarray) -> Frames:
-    """Configurations (n, nq) of a path, forth and back unless it ends where it began, at an even pace."""
-    once = Motion(mech, paced(mech, q), q, timed=False).at(np.linspace(0.0, ROUND, 241))
-    ends = [
-        Skeleton(mech).at(configuration).points for configuration in q[[0, -1]]
-    ]  # bars that rotate about themselves are not seen to
+def _round_trip(mech: lw.Mechanism, q: np.ndarray) -> Frames:
+    """Configurations (n, nq) of a path at an even pace, forth and back unless it is closed."""
+    once = Motion(mech, pace(mech, q), q, timed=False).at(np.linspace(0.0, ROUND, 241))
+    # By points, since a rotation of a bar about itself is invisible.
+    ends = [Skeleton(mech).at(configuration).points for configuration in q[[0, -1]]]
     closes = np.abs(ends[0] - ends[1]).max() < 1e-6
     round_trip = _continuous(mech, once if closes else np.concatenate([once, once[-2::-1]]))
     return Frames(round_trip[None], 0.0, ROUND, "along its range", "")

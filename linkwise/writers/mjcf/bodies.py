@@ -15,12 +15,12 @@ from linkwise.mechanism import GROUND, PLANE, Body, EffortRange, GravityCompensa
 from linkwise.mechanism.checks import inertia_defects
 from linkwise.mechanism.elements import Actuator
 from linkwise.mechanism.forces import driven_by
-from linkwise.mechanism.poses import rotation_from_quaternion
-from linkwise.mechanism.welding import composed
+from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.poses import quaternion_from_rotation, rotation_from_quaternion
+from linkwise.mechanism.welding import ORIGIN, composed, relative_pose
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
-HERE: Pose = (np.eye(3), np.zeros(3))
 WORLD = "world"
 FORMAT = "mjcf"
 NO_LIMIT = 1e300  # the format has no infinite numbers
@@ -32,7 +32,7 @@ TOUCHES_NOTHING = (1 << 30, 0)  # masks of a geom that meets no other by masks
 
 @dataclass(frozen=True)
 class Chain:
-    """A body of the file: links without mass, the last with what they carry, moved by joints one after the other.
+    """A body of the file: massless links and the last link with their load, moved by joints one after the other.
 
     name, frame   of the body's frame: the last link's own, or a frame fixed to it, at this pose in it
     """
@@ -56,7 +56,7 @@ class Bodies:
 
     def write(self, world: Element) -> None:
         """Everything below ``<worldbody>``."""
-        self._elements[-1] = (world, HERE)
+        self._elements[-1] = (world, ORIGIN)
         self._frames(-1, GROUND, WORLD)
         for index, parent in enumerate(self.mech.tree.parents):
             if parent < 0:
@@ -67,13 +67,11 @@ class Bodies:
     def site(self, link: str, pose: Pose, name: str) -> str:
         """Name of an existing or new site at a pose on a link or frame."""
         frame = self.mech.frame(link)
-        placed = composed((frame.rotation, frame.position), pose)
+        placed = composed(frame.pose, pose)
         for known, (body, there) in self._sites.items():
             if body == frame.body and all(np.array_equal(a, b) for a, b in zip(there, placed, strict=True)):
                 return known
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
+        name = unused_name(name, self._names)
         self._site(frame.body, placed, name)
         return name
 
@@ -82,20 +80,20 @@ class Bodies:
         return body in self._elements
 
     def inside(self, body: int, pose: Pose) -> tuple[Element, Pose]:
-        """The element of a body, and a pose in it that is given in the link's frame."""
+        """The element of a body, and a pose in that element for a pose in the link's frame."""
         parent, origin = self._elements[body]
-        return parent, seen_from(origin, pose)
+        return parent, relative_pose(origin, pose)
 
     def _site(self, body: int, pose: Pose, name: str) -> None:
         parent, seen = self.inside(body, pose)
-        element(parent, "site", name=name, **place(seen))
+        element(parent, "site", name=name, **pose_attributes(seen))
         self._sites[name] = (body, pose)
 
     def _frames(self, body: int, *skipped: str) -> None:
         """Write all frames and shapes of a body except frames that loading creates."""
         for frame in self.mech.frames.values():
             if frame.body == body and frame.name not in skipped:
-                self._site(body, (frame.rotation, frame.position), frame.name)
+                self._site(body, frame.pose, frame.name)
         for shape in self.mech.shapes:
             carrier, pose = shape.placed(self.mech)
             if carrier == body:
@@ -109,7 +107,7 @@ class Bodies:
         first, last = mech.bodies[chain.links[0]], mech.bodies[chain.links[-1]]
         parent, origin = self._elements[first.parent]
         poses, pose = self._poses(chain)
-        made = element(parent, "body", name=chain.name, **place(seen_from(origin, pose)))
+        made = element(parent, "body", name=chain.name, **pose_attributes(relative_pose(origin, pose)))
         if last.mass or last.inertia.any():
             self._inertial(made, chain.links[-1], chain.frame)
         else:
@@ -136,10 +134,10 @@ class Bodies:
         if base != last.link and base in mech.frames and mech.frames[base].body == links[-1]:
             frame = mech.frames[base]
             if np.array_equal(frame.rotation, np.eye(3)) and not last.kind.is_free:
-                return Chain(tuple(links), base, (frame.rotation, frame.position))
+                return Chain(tuple(links), base, frame.pose)
         if last.link == WORLD:
             raise self._report.refuse(f'"{WORLD}" is the fixed world of MJCF; a link has this name: rename it')
-        return Chain(tuple(links), last.link, HERE)
+        return Chain(tuple(links), last.link, ORIGIN)
 
     def _only_stands_between(self, index: int) -> bool:
         """Whether a massless link without frames and shapes carries exactly one other."""
@@ -165,34 +163,36 @@ class Bodies:
         ]
 
     def _poses(self, chain: Chain) -> tuple[list[Pose], Pose]:
-        """The body's frame seen from each link of the chain, in the configuration that the file has, and from the
-        parent."""
+        """The body's frame seen from each link of the chain, and from the parent, in the configuration of the file."""
         seen, poses = chain.frame, []
         for link in reversed(chain.links):
             body = self.mech.bodies[link]
             poses.append(seen)
             moved = composed(moved_by(body.kind, self.initial[body.joint]), seen)
-            seen = composed((body.rotation, body.position), moved)
+            seen = composed(body.pose, moved)
             if body.kind.is_ball and any(self.initial[body.joint][1:]):
                 self._report.omit("initial orientation of ball joint", body.joint)
         return poses[::-1], seen
 
     def _inertial(self, made: Element, index: int, frame: Pose) -> None:
         body = self.mech.bodies[index]
-        rotation, com = seen_from(frame, (np.eye(3), body.com))
+        rotation, com = relative_pose(frame, (np.eye(3), body.com))
         moments = rotation @ body.inertia @ rotation.T if not np.array_equal(rotation, np.eye(3)) else body.inertia
         if share := self._held_up(index):
             made.set("gravcomp", repr(share))
         (low, middle, high), axes = np.linalg.eigh(moments)
         if index in self._axes:
             rotated = rotation @ self._axes[index]
-            numbers = {"quat": quaternion(rotated), "diaginertia": (rotated.T @ moments @ rotated).diagonal()}
+            numbers = {
+                "quat": quaternion_from_rotation(rotated),
+                "diaginertia": (rotated.T @ moments @ rotated).diagonal(),
+            }
         elif (
             low > 0.0 and abs(low + middle - high) < NEAR_BOUND * high
         ):  # decomposed by MuJoCo it may be beyond the bound
             axes[:, 0] *= np.linalg.det(axes)
             high = high if high - low - middle > ROUNDING * high else min(high, low + middle)
-            numbers = {"quat": quaternion(axes), "diaginertia": (low, middle, high)}
+            numbers = {"quat": quaternion_from_rotation(axes), "diaginertia": (low, middle, high)}
         else:
             numbers = {"fullinertia": moments[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]}
         element(made, "inertial", pos=com, mass=body.mass, **numbers)
@@ -257,9 +257,10 @@ class Bodies:
             elif values[0]:
                 attributes[word] = values[0]
         scalar = body.kind.only_step is not None
+        neutral = self.initial[body.joint] if body.kind.is_free else body.kind.neutral()  # where MuJoCo's springs rest
         if any(body.stiffness) and scalar:
             attributes["springref"] = body.rest[0]
-        elif any(body.stiffness) and not np.allclose(body.rest, self._reference(body), rtol=0.0, atol=1e-15):
+        elif any(body.stiffness) and not np.allclose(body.rest, neutral, rtol=0.0, atol=1e-15):
             self._report.omit("rest of the spring", body.joint)
         if body.kind.is_free and {"armature", "stiffness", "frictionloss"} & attributes.keys():
             self._report.remark("armature, spring and friction along the world's axes in MuJoCo", body.joint)
@@ -274,10 +275,6 @@ class Bodies:
         if scalar and (efforts := self._efforts(body)) is not None:
             attributes |= {"actuatorfrclimited": True, "actuatorfrcrange": efforts}
         return attributes
-
-    def _reference(self, body: Body) -> tuple[float, ...]:
-        """Rest position of springs of balls and free joints in MuJoCo."""
-        return tuple(self.initial[body.joint]) if body.kind.is_free else body.kind.neutral()
 
     def _efforts(self, body: Body) -> tuple[float, float] | None:
         """Total force bounds of a joint's actuators; None if the actuators' own bounds imply them."""
@@ -299,43 +296,17 @@ def moved_by(kind: Joint, q: np.ndarray) -> Pose:
         return rotation_from_quaternion([math.cos(half), *(math.sin(half) * np.array(kind.hinge))]), np.zeros(3)
     if kind.is_free:
         return rotation_from_quaternion(np.array(q[:4])), np.array(q[4:])
-    return HERE
+    return ORIGIN
 
 
-def seen_from(frame: Pose, pose: Pose) -> Pose:
-    """A pose in the frame that the other is given in."""
-    if frame is HERE:
-        return pose
-    return frame[0].T @ pose[0], frame[0].T @ (pose[1] - frame[1])
-
-
-def place(pose: Pose) -> dict[str, Any]:
-    """``pos`` and ``quat``, left out where they say nothing."""
+def pose_attributes(pose: Pose) -> dict[str, Any]:
+    """Attributes ``pos`` and ``quat``, without defaults."""
     rotation, position = pose
     turned = not np.array_equal(rotation, np.eye(3))
     return {
         "pos": position + 0.0 if np.any(position) else None,
-        "quat": quaternion(rotation) if turned else None,
+        "quat": quaternion_from_rotation(rotation) if turned else None,
     }
-
-
-def quaternion(rotation: np.ndarray) -> np.ndarray:
-    """[w, x, y, z], from the largest of the squares that the matrix holds (Shepperd 1978)."""
-    r = np.asarray(rotation)
-    squares = np.array([np.trace(r), *np.diag(r)])
-    largest = int(np.argmax(squares))
-    if largest == 0:
-        vector = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-        q = np.array([1.0 + squares[0], *vector])
-    else:
-        i, j, k = (largest - 1 + step for step in range(3))
-        i, j, k = i % 3, j % 3, k % 3
-        q = np.zeros(4)
-        q[0] = r[k, j] - r[j, k]
-        q[1 + i] = 1.0 + r[i, i] - r[j, j] - r[k, k]
-        q[1 + j], q[1 + k] = r[j, i] + r[i, j], r[k, i] + r[i, k]
-    q = q / np.linalg.norm(q)
-    return q if q[0] >= 0.0 else -q
 
 
 def geom(parent: Element, shape: Shape, pose: Pose) -> Element:
@@ -349,5 +320,5 @@ def geom(parent: Element, shape: Shape, pose: Pose) -> Element:
         friction=(shape.friction, 0.005, 0.0001),
         contype=shape.category,
         conaffinity=shape.collides_with,
-        **place(pose),
+        **pose_attributes(pose),
     )

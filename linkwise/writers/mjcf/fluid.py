@@ -11,10 +11,11 @@ import numpy as np
 from linkwise.mechanism import FluidForce, Mechanism, Pose
 from linkwise.mechanism.elements import LEAST_MASS, box_of_inertia, ellipsoid_of_shape
 from linkwise.mechanism.looks import MESH
+from linkwise.mechanism.naming import unused_name
 from linkwise.mechanism.shapes import PLANE
 from linkwise.mechanism.welding import composed
 from linkwise.writers.looks import pose_of
-from linkwise.writers.mjcf.bodies import Bodies, place
+from linkwise.writers.mjcf.bodies import Bodies, pose_attributes
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
@@ -25,8 +26,7 @@ class Fluid:
     """The fluid forces of a mechanism if MJCF can express all of them; otherwise none, with a report.
 
     option   attributes of ``<option>``
-    axes     {body: (3, 3)}: principal axes of inertias as they have to be written, since drag depends on them where
-             moments are equal
+    axes     {body: (3, 3)}: principal axes of inertias to write, since drag depends on them even for equal moments
     """
 
     def __init__(self, mech: Mechanism, report: Report) -> None:
@@ -52,8 +52,8 @@ class Fluid:
         mech, around = self._mech, dict[int, list[FluidForce]]()
         if len({(part.density, part.viscosity, part.wind) for part in parts}) > 1:
             return "that differs from body to body"
-        for one in parts:
-            around.setdefault(mech.frame(one.link).body, []).append(one)
+        for part in parts:
+            around.setdefault(mech.frame(part.link).body, []).append(part)
         if any(body.mass >= LEAST_MASS and index not in around for index, body in enumerate(mech.bodies)):
             return "that is not around all bodies"
         for index, here in around.items():
@@ -74,12 +74,10 @@ class Fluid:
             name = self._geom_of(part, index, pose, taken)
             if name is None:
                 parent, seen = bodies.inside(index, pose)
-                name = f"{part.link}_in_fluid"
-                while name in geoms:
-                    name += "_"
+                name = unused_name(f"{part.link}_in_fluid", set(geoms))
                 attributes: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": 3}
                 geoms[name] = element(
-                    parent, "geom", name=name, type="ellipsoid", size=part.size, **attributes, **place(seen)
+                    parent, "geom", name=name, type="ellipsoid", size=part.size, **attributes, **pose_attributes(seen)
                 )
             taken.discard(name)
             geoms[name].set("fluidshape", "ellipsoid")
@@ -106,14 +104,14 @@ class Fluid:
                     look.kind,
                     look.size,
                     frame.body,
-                    composed((frame.rotation, frame.position), pose_of(look)),
+                    composed(frame.pose, pose_of(look)),
                 )
 
 
 def _placed(mech: Mechanism, part: FluidForce) -> Pose:
     """Axes and middle in the frame of the body's link."""
     frame = mech.frame(part.link)
-    return composed((frame.rotation, frame.position), (np.array(part.axes), np.array(part.position)))
+    return composed(frame.pose, (np.array(part.axes), np.array(part.position)))
 
 
 def _is_box_of(body: Any, part: FluidForce, pose: Pose) -> bool:

@@ -10,9 +10,11 @@ import numpy as np
 
 from linkwise.mechanism import Look, Mechanism, Pose, Shape
 from linkwise.mechanism.looks import MESH
+from linkwise.mechanism.naming import unused_name
+from linkwise.mechanism.poses import quaternion_from_rotation
 from linkwise.mechanism.welding import composed
 from linkwise.writers.looks import HERE, mesh_path, pose_of, scale_of
-from linkwise.writers.mjcf.bodies import PLANE, Bodies, place, quaternion
+from linkwise.writers.mjcf.bodies import PLANE, Bodies, pose_attributes
 from linkwise.writers.report import Report
 from linkwise.writers.xml import element
 
@@ -25,8 +27,8 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
     if not mech.metadata.looks:
         return
     geoms = {geom.get("name", ""): geom for geom in root.iter("geom")}
-    for one in geoms.values():
-        one.set("group", str(TOUCHING))
+    for geom in geoms.values():
+        geom.set("group", str(TOUCHING))
     shapes, assets, taken = {shape.name: shape for shape in mech.shapes}, _Assets(root, report), set(geoms)
     for look in mech.metadata.looks:
         shape = shapes.get(look.name)
@@ -42,10 +44,7 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
         )
         if attributes is None:
             continue
-        name = look.name
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = unused_name(look.name, taken)
         parent, seen = bodies.inside(body, pose)
         made = element(
             parent,
@@ -56,7 +55,7 @@ def write_looks(root: Element, mech: Mechanism, bodies: Bodies, report: Report) 
             contype=0,
             conaffinity=0,
             group=TOUCHING,
-            **place(seen),
+            **pose_attributes(seen),
         )
         _show(made, look)
 
@@ -79,7 +78,7 @@ def _is_same(mech: Mechanism, look: Look, shape: Shape) -> bool:
 def _placed(mech: Mechanism, link: str, pose: Pose) -> tuple[int, Pose]:
     """The carrying body, and the pose in its frame."""
     frame = mech.frame(link)
-    return frame.body, composed((frame.rotation, frame.position), pose)
+    return frame.body, composed(frame.pose, pose)
 
 
 class _Assets:
@@ -110,9 +109,7 @@ class _Assets:
     def _written(self, look: Look, file: str | None, scale: np.ndarray, rotation: np.ndarray, point: np.ndarray) -> str:
         if self._section is None:
             self._section = element(self._root, "asset")
-        name = PurePosixPath(file).stem if file else look.name
-        while name in self._names.values():
-            name += "_"
+        name = unused_name(PurePosixPath(file).stem if file else look.name, set(self._names.values()))
         vertices, corners = look.corners
         element(
             self._section,
@@ -121,7 +118,7 @@ class _Assets:
             file=file,
             scale=None if (scale == 1.0).all() else scale,
             refpos=point if point.any() else None,
-            refquat=None if np.array_equal(rotation, HERE) else quaternion(rotation),
+            refquat=None if np.array_equal(rotation, HERE) else quaternion_from_rotation(rotation),
             vertex=vertices or None,
             face=corners or None,
         )

@@ -14,7 +14,7 @@ from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.rolling import choice
 from linkwise.compiler.runtime import cpu
 from linkwise.compiler.runtime.cache import program_key
-from linkwise.compiler.targets import llvm_scratch, llvm_straight, numpy_reference
+from linkwise.compiler.targets import llvm_looped, llvm_scratch, llvm_straight, numpy_reference
 from linkwise.compiler.targets.protocol import Options
 from linkwise.compiler.trace import trace
 from linkwise.mechanics.scalar import dot, each, select, sin
@@ -206,6 +206,19 @@ def test_machine_code_of_code_between_loops(long, assembly, dtype, always_loops,
     looped, reference = (lw.compile(NAMES[0], mech, dtype, target) for target in ("cpu", "numpy"))
     arrays = [x.astype(dtype) for x in states(mech, looped, (19,))]
     assert largest_error(looped(*arrays), reference(*arrays)) < (1e-12 if dtype == "float64" else 1e-3)
+
+
+def test_long_bodies_are_cut_into_parts(always_loops, monkeypatch):
+    """What parts hand on lies in memory, as do sines that are needed in several of them."""
+    monkeypatch.setattr(llvm_scratch, "LONG_BODY", 10**9)
+    monkeypatch.setattr(llvm_looped, "NODES_FOR_LLVM", 100)
+    monkeypatch.setattr(llvm_looped, "NODES_PER_PART", 50)
+    monkeypatch.setattr(cpu, "program_key", lambda *_: None)  # not from the cache
+    mech = TREES["floating tree"]()
+    looped, reference = (lw.compile(NAMES[0], mech, target=target) for target in ("cpu", "numpy"))
+    assert looped.source().count("call void @body") > 10
+    arrays = states(mech, looped, (19,))
+    assert largest_error(looped(*arrays), reference(*arrays)) < 1e-12
 
 
 @needs_compiler

@@ -5,11 +5,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.viewer.browser import overlays
-from linkwise.viewer.browser.dragging import Hand
-from linkwise.viewer.browser.live import Live
+from linkwise.viewer.browser.dragging import Hand, Live
 from linkwise.viewer.browser.player import Player, clip_of, clip_of_mode
-from linkwise.viewer.browser.session import Session
-from linkwise.viewer.browser.sliders import Scale
+from linkwise.viewer.browser.session import Scale, Session
 
 
 @pytest.fixture(scope="module")
@@ -277,12 +275,12 @@ def test_values_of_sliders_are_within_their_bounds():
         low, width = rng.normal() * 10.0 ** rng.uniform(-9, 9), 10.0 ** rng.uniform(-12, 12)
         limits.append((low, low + width))
     for low, high in limits:
-        scale = Scale.around(low, high)
+        scale = Scale.covering(low, high)
         slack = 1e-6 * scale.step
         assert scale.low <= low + slack and high - slack <= scale.high and scale.low + 0.5 * scale.step < scale.high
         for value in (low, high, *rng.uniform(low, high, 3), low - 1.0, high + 1.0, scale.low, scale.high):
             number = scale.nearest(value)
             assert scale.low <= number <= scale.high
             assert abs(number - min(max(value, scale.low), scale.high)) <= 0.51 * scale.step
-    assert Scale.around(np.degrees(np.radians(30.0)), 70.0).low == 30.0
-    assert Scale.around(-154.5, -52.4386) == Scale(-154.5, -52.4, 0.1)
+    assert Scale.covering(np.degrees(np.radians(30.0)), 70.0).low == 30.0
+    assert Scale.covering(-154.5, -52.4386) == Scale(-154.5, -52.4, 0.1)

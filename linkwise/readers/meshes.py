@@ -7,13 +7,14 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from linkwise.mechanism import MechanismError
-from linkwise.readers.meshes.surface import Surface, surface
 from linkwise.readers.protocol import MAX_BYTES, parse_xml, why_unread
 
 __all__ = ["Surface", "load_mesh"]
@@ -24,14 +25,14 @@ MOST_ELEMENTS = MAX_BYTES // 4  # vertices, faces or numbers that a header may a
 
 
 class MissingMeshLibrary(ImportError, MechanismError):
-    """trimesh, or what it needs for a format, is not installed."""
+    """trimesh, or a package it needs for a format, is not installed."""
 
 
 def load_mesh(path: str | os.PathLike[str]) -> tuple[Surface, ...]:
     """The triangles of a mesh file, .stl, .obj, .ply, .dae, .gltf, .glb or .msh, as surfaces of one colour each.
 
-    Lengths are metres where the file says its unit (COLLADA, glTF), and as they are written otherwise; the vertical
-    axis that COLLADA files name is not looked at, as in ROS.  Needs trimesh: ``pip install 'linkwise[meshes]'``.
+    Lengths are metres if the file names its unit (COLLADA, glTF), and unchanged otherwise; the vertical axis of COLLADA
+    files is ignored, as in ROS. Needs trimesh: ``pip install 'linkwise[meshes]'``.
     """
     file = Path(path)
     suffix = file.suffix.lower()
@@ -45,7 +46,7 @@ def load_mesh(path: str | os.PathLike[str]) -> tuple[Surface, ...]:
     try:
         _check_counts(suffix, data)
         unit = _collada_unit(data, str(file)) if suffix == ".dae" else 1.0
-        parts = [of_mujoco(data)] if suffix == ".msh" else _read_by_trimesh(file, data, unit)
+        parts = [read_msh(data)] if suffix == ".msh" else _read_by_trimesh(file, data, unit)
         surfaces = tuple(part for part in (surface(*part) for part in parts) if len(part.faces))
     except (MechanismError, ImportError):
         raise
@@ -140,7 +141,7 @@ def _check_stl(data: bytes) -> None:
 
 
 def _collada_unit(data: bytes, source: str) -> float:
-    """Metres per unit of a COLLADA file, whose XML is refused where documents of robots are."""
+    """Metres per unit of a COLLADA file; its XML is checked like that of robots."""
     root = parse_xml(data, source)
     if root.tag != "COLLADA":
         raise root.error(f"a COLLADA file starts with <COLLADA>, not <{root.tag}>")
@@ -151,10 +152,39 @@ def _collada_unit(data: bytes, source: str) -> float:
     return 1.0 if unit is None else unit.number("meter", 1.0)
 
 
-def of_mujoco(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+def read_msh(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and faces of MuJoCo's .msh format, which trimesh mistakes for Gmsh's."""
     vertices, normals, texture, faces = np.frombuffer(data, "<i4", 4).tolist()
     if min(vertices, normals, texture, faces) < 0:
         raise ValueError("its header has negative numbers")
     corners = np.frombuffer(data, "<f4", 3 * vertices, offset=16)
     return corners, np.frombuffer(data, "<i4", 3 * faces, offset=16 + 4 * (3 * (vertices + normals) + 2 * texture))
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Triangles of one colour.
+
+    vertices   (n, 3), each once
+    faces      (m, 3): numbers of the corners of each triangle
+    colour     red, green, blue, opacity, from 0 to 1; None where the file says nothing
+    """
+
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.int32]
+    colour: tuple[float, ...] | None = None
+
+
+def surface(vertices: ArrayLike, faces: ArrayLike, colour: tuple[float, ...] | None = None) -> Surface:
+    """The surface of triangles, with equal vertices merged and unused vertices and degenerate triangles removed."""
+    points = np.asarray(vertices, dtype=np.float32).reshape(-1, 3) + np.float32(0.0)  # no negative zeros
+    corners = np.asarray(faces, dtype=np.int64).reshape(-1, 3)
+    if corners.size and not 0 <= corners.min() <= corners.max() < len(points):
+        raise ValueError("its faces name vertices that it does not have")
+    if not np.isfinite(points).all():
+        raise ValueError("its vertices are not all finite")
+    used = points[corners.ravel()]
+    _, first, number = np.unique(used.view(np.dtype((np.void, 12))).ravel(), return_index=True, return_inverse=True)
+    triangles = number.reshape(-1, 3)
+    apart = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
+    return Surface(used[first], triangles[apart].astype(np.int32), colour)

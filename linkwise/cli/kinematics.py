@@ -1,21 +1,22 @@
-"""linkwise ik: a configuration in which frames are where they are wanted."""
+"""linkwise ik: configurations that bring frames to targets; linkwise range: ranges of motion and their ends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import click
 import numpy as np
 
 import linkwise as lw
+from linkwise.viewer.coordinates import ANGLE, UNITS, measure_of
 
 from .files import Picture
 from .mechanism import Source
 from .screen import Answer, section, table, written
 from .signatures import command
 from .state import Position, coordinates, finite_numbers
-from .tables import Units
+from .tables import DEGREES, Units
 
 FORM = "FRAME=X,Y,Z or FRAME=X,Y,Z,ROLL,PITCH,YAW"
 
@@ -59,9 +60,26 @@ def ik(
     if all and center_of_mass:
         raise click.UsageError("--all has formulas for one pose of a frame, not for --center-of-mass")
     if all:
-        return _all(mech, targets, not no_limits, units, answer)
-    q0 = position.of(mech) if position.chosen or posture else None
-    center, preferred = _center(center_of_mass), q0 if posture else None
+        branches = lw.kinematics.inverse_kinematics_branches(mech, targets, limits=not no_limits)
+        branches = branches[np.isfinite(branches).all(axis=-1)]
+        count = f"{len(branches)} configuration{'s' if len(branches) != 1 else ''}"
+        titles = (f"q ({_unit(mech, units)})", *(str(k + 1) for k in range(len(branches))))
+        rows = list(zip(*_columns(mech, branches, units), strict=True))
+        lines = [
+            click.style(mech.name, bold=True) + f": {count}{'' if no_limits else ' within limits'}",
+            *section("configurations", table(titles, rows, range(1, len(titles)))),
+        ]
+        answer.show({"mechanism": mech.name, "configurations": branches}, lines)
+        return 0 if len(branches) else 1
+    q0 = position.values(mech) if position.chosen or posture else None
+    center, preferred = None, q0 if posture else None
+    if center_of_mass is not None:
+        values = finite_numbers(f"--center-of-mass {center_of_mass}", center_of_mass)
+        if len(values) not in (2, 3):
+            raise click.UsageError(
+                f"--center-of-mass {center_of_mass}: {len(values)} numbers; the form is X,Y or X,Y,Z"
+            )
+        center = lw.kinematics.CenterOfMassTarget(values, axes="xyz"[: len(values)])
     result = lw.inverse_kinematics(
         mech, targets, q0, center_of_mass=center, posture=preferred, limits=not no_limits, **options
     )
@@ -80,21 +98,6 @@ def ik(
     }
     answer.show(facts, _text(mech, result, facts, units))
     return 0 if result.converged else 1
-
-
-def _all(mech: lw.Mechanism, targets: dict[str, Any], limits: bool, units: Units, answer: Answer) -> int:
-    """All configurations of one pose, a column each."""
-    branches = lw.kinematics.inverse_kinematics_branches(mech, targets, limits=limits)
-    branches = branches[np.isfinite(branches).all(axis=-1)]
-    counted = f"{len(branches)} configuration{'s' if len(branches) != 1 else ''}"
-    titles = (f"q ({_unit(mech, units)})", *(str(k + 1) for k in range(len(branches))))
-    rows = list(zip(*_columns(mech, branches, units), strict=True))
-    lines = [
-        click.style(mech.name, bold=True) + f": {counted}{' within limits' if limits else ''}",
-        *section("configurations", table(titles, rows, range(1, len(titles)))),
-    ]
-    answer.show({"mechanism": mech.name, "configurations": branches}, lines)
-    return 0 if len(branches) else 1
 
 
 def _columns(mech: lw.Mechanism, configurations: Iterable[np.ndarray], units: Units) -> list[list[str]]:
@@ -120,15 +123,6 @@ def _target(text: str, units: Units) -> tuple[str, Any]:
     return frame, lw.pose(values[:3], rpy=units.angle(np.array(values[3:])))
 
 
-def _center(text: str | None) -> lw.kinematics.CenterOfMassTarget | None:
-    if text is None:
-        return None
-    values = finite_numbers(f"--center-of-mass {text}", text)
-    if len(values) not in (2, 3):
-        raise click.UsageError(f"--center-of-mass {text}: {len(values)} numbers; the form is X,Y or X,Y,Z")
-    return lw.kinematics.CenterOfMassTarget(values, axes="xyz"[: len(values)])
-
-
 def _text(
     mech: lw.Mechanism, result: lw.kinematics.InverseKinematics, facts: dict[str, Any], units: Units
 ) -> Iterable[str]:
@@ -142,4 +136,73 @@ def _text(
         positions["(centre of mass)"] = facts["center_of_mass"]
     poses = [(name, *(f"{x:.6g}" for x in np.round(position, 9) + 0.0)) for name, position in positions.items()]
     yield from section("frames", table(("frame", "x (m)", "y (m)", "z (m)"), poses, (1, 2, 3)))
+    yield from written(facts["files"])
+
+
+@command("Ranges of motion and singular positions.", name="range", of=lw.linkages.range_of_motion)
+def range_command(
+    source: Source,
+    coordinate: str,
+    position: Position,
+    answer: Answer,
+    plot: Picture | None = None,
+    **options: Any,
+) -> None:
+    """How far COORDINATE goes without taking the mechanism apart: a joint, JOINT[K], or LINK.x, .y, .z of a link or
+    frame; what stops it, where it turns back, and where the mechanism is singular if it is driven.
+
+    plot   the other coordinates over this one: .png, .svg or .pdf
+
+    \b
+    linkwise range builtin:four_bar rocker_joint
+    linkwise range builtin:slider_crank slider_joint --q crank_joint=0.5 --plot range.png
+    linkwise range builtin:five_bar joint1 --hold joint4 --degrees
+    """
+    mech = source.mechanism(notes=False)
+    q = position.values(mech) if position.chosen else None
+    reach = lw.linkages.range_of_motion(mech, coordinate, q, **options)
+    try:
+        singular = lw.linkages.singular_positions(mech, (coordinate,), q, **options)
+    except lw.MechanismError:  # it has more degrees of freedom, or the coordinate is that of a point
+        singular = None
+    if plot:
+        lw.viewer.plot_range(reach, singular or (), path=plot, degrees=position.units.degrees)
+    facts = {
+        "mechanism": mech.name,
+        "coordinate": coordinate,
+        "ends": [_end(end) for end in reach.ends],
+        "dead_centres": [_end(end) for end in reach.dead_centres],
+        "singular_positions": None if singular is None else [{"kind": each.kind, "q": each.q} for each in singular],
+        "files": [plot] if plot else [],
+    }
+    answer.show(facts, _range_text(facts, position.units, mech))
+
+
+def _end(end: lw.linkages.RangeEnd) -> dict[str, Any]:
+    return {"value": end.value, "cause": end.cause, "joint": end.joint, "q": end.q}
+
+
+def _range_text(facts: dict[str, Any], units: Units, mech: lw.Mechanism) -> Iterator[str]:
+    measures = measure_of(mech, facts["coordinate"])
+    in_degrees = units.degrees and measures == ANGLE
+    factor = np.degrees(1.0) if in_degrees else 1.0
+
+    def cells(end: dict[str, Any]) -> tuple[str, str]:
+        return f"{factor * end['value']:.6g}", f"{end['cause']}{' of ' + end['joint'] if end['joint'] else ''}"
+
+    yield click.style(mech.name, bold=True) + f": {facts['coordinate']}"
+    rows = [(side, *cells(end)) for side, end in zip(("from", "to"), facts["ends"], strict=True)]
+    value = f"value ({DEGREES if in_degrees else UNITS[measures][0] or '1'})"
+    yield from section("range", table(("", value, "stopped by"), rows, (1,)))
+    if facts["dead_centres"]:
+        yield from section("turns back at", table((value, ""), [*map(cells, facts["dead_centres"])], (0,)))
+    positions = facts["singular_positions"]
+    if positions:
+        numbers = [units.outside(mech, "q", each["q"]) for each in positions]
+        lines = [(each["kind"], *(f"{x:.6g}" for x in q)) for each, q in zip(positions, numbers, strict=True)]
+        columns = tuple(k for k, _ in enumerate(mech.q_names, 1))
+        head = f"singular positions ({units.names(mech)['q']})"
+        yield from section(head, table(("kind", *mech.q_names), lines, columns))
+    elif positions is not None:
+        yield from section("singular positions", ["none on the way"])
     yield from written(facts["files"])
