@@ -34,7 +34,7 @@ from .contact_force import at_least, at_most
 #: Parts of the size of a summand by which its edges are rounded off, step after step.
 ROUNDING = (*np.geomspace(0.3, 1e-4, 9).tolist(), 1e-4, 1e-4, 1e-4)
 DEEP = 0.5  # of the curvature: the depth from which it is left out of the steps, which would lead to a minimum
-CENTRED = 1e-6  # of the size: centres that are nearer than this have no direction from one to the other
+CENTRED = ROUNDING[-1]  # of the size: gravity decides between ways out that differ by less
 ASTRAY = 1e-3  # of the size: steps that end so much deeper than they began, which is rare and deep, do not count
 LEAST = 1e-9  # of the size: curvature that keeps 0 / 0 away
 
@@ -58,7 +58,7 @@ class Sides(NamedTuple):
     between    from the second one's centre to the first one's
     summands   of the first and of the second shape
     radii      of their balls
-    fallback   a unit vector: the normal is on its side where the centres coincide
+    fallback   a unit vector: the normal is on its side where the centres coincide, or nearly
     """
 
     between: Vector3
