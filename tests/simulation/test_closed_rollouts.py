@@ -474,7 +474,7 @@ def test_projection_is_that_by_decompositions(name, by_decompositions):
 def test_project_takes_the_quick_way_where_it_can(monkeypatch):
     mech, q, v, _ = states("five_bar")
     asked = []
-    quick = assembly.projected_by_elimination
+    quick = assembly.project_by_elimination
     monkeypatch.setattr(assembly, "projected_by_elimination", lambda *x: asked.append(quick(*x)) or asked[-1])
     near = lw.constraints.project(mech, q + 1e-6, v)
     assert asked[-1] is not None
