@@ -314,13 +314,13 @@ def asked(
     the names of link and frame after the arrays; ``options`` may contain inputs by name.
     """
     arrays = tuple(x for x in arguments if not isinstance(x, str))
-    by_name = ALGORITHMS[algorithm].inputs[len(arrays) :]
-    arrays += tuple(options[name] for name in by_name if options and name in options)
+    check_mapping = ALGORITHMS[algorithm].inputs[len(arrays) :]
+    arrays += tuple(options[name] for name in check_mapping if options and name in options)
     words = zip(("link", "frame"), (x for x in arguments if isinstance(x, str)), strict=False)
     values = dict(parameters or {})
     if wrenches is not None:
         arrays = (*arrays, wrenches)
-    more = {**dict(words), **{name: x for name, x in (options or {}).items() if name not in by_name}}
+    more = {**dict(words), **{name: x for name, x in (options or {}).items() if name not in check_mapping}}
     if wrenches is not None:
         more |= dict([WRENCHES])
     result = more.pop("result", None)

@@ -19,7 +19,7 @@ from ..constraints.accelerations import null_space, terms
 from ..constraints.assembly import assemble
 from ..constraints.decomposition import times
 from ..constraints.equations import decomposed, decomposed_jacobian
-from ..constraints.loop_closure import Goal, closed_by
+from ..constraints.loop_closure import Goal, close_loops
 from ..constraints.redundancy import loop_equations
 from ..constraints.tolerances import LOOPS
 from ..display import mimebundle
@@ -190,7 +190,7 @@ def _configurations(mech: Mechanism, start: Float64Array, rng: np.random.Generat
         steps = times(svd.null, times(svd.null_rows, directions))
         steps *= largest / np.maximum(np.abs(steps / columns).max(axis=-1, initial=0.0, keepdims=True), largest)
         moved = integrate(mech, q, steps, 1.0)
-        moved = closed_by(equations, moved, Goal(30))
+        moved = close_loops(equations, moved, Goal(30))
         near = np.abs(difference(mech, q, moved) / columns).max(axis=-1, initial=0.0) < 2.0 * STEP
         q = np.where((near & equations.is_closed(moved, LOOPS.closed))[:, None], moved, q)
     return q

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
 from ..compiler.store import WRENCHES, in_precision_of_arguments, kernel_function, of_algorithm, stored
-from ..constraints.accelerations import by_least_norm, motion_under, null_space_accelerations, terms
+from ..constraints.accelerations import constrained_motion, least_norm_basis, null_space_accelerations, terms
 from ..constraints.decomposition import times
 from ..constraints.equations import warn_if_open
 from ..constraints.masks import loop_mask, row_mask
@@ -112,7 +112,7 @@ def _velocities(
     """The momenta and the drives as forces and accelerations at rest."""
     at = terms(mech, q, np.zeros(mech.nv), active=active)
     rates = mech.constraints.drive_rates if active is None else mech.constraints.drive_rates * row_mask(mech, active)
-    return null_space_accelerations(mech, at, p, by_least_norm(mech, at, -np.broadcast_to(rates, at.bias.shape)))
+    return null_space_accelerations(mech, at, p, least_norm_basis(mech, at, -np.broadcast_to(rates, at.bias.shape)))
 
 
 def _motion(
@@ -125,7 +125,7 @@ def _motion(
 ) -> tuple[Float64Array, Float64Array]:
     """dp/dt = M a + dM/dt v, and v."""
     v = _velocities(mech, q, p, active)
-    a = motion_under(mech, Inputs((q, v, tau), active, wrenches))[1]
+    a = constrained_motion(mech, Inputs((q, v, tau), active, wrenches))[1]
     skew = coriolis_matrix(mech, q, v)
     return times(mass_matrix(mech, q), a) + times(skew + np.swapaxes(skew, -1, -2), v), v
 

@@ -15,7 +15,7 @@ from ..constraints.assembly import project
 from ..constraints.derivatives import derivatives_at
 from ..constraints.force_derivatives import moving_forces
 from ..constraints.sizes import sizes
-from ..constraints.solver import Inputs, answers, complete, serves
+from ..constraints.solver import Inputs, complete, is_reliable, serves
 from ..constraints.variations import State, applied_force, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
 from .derivatives import Derivative, forward_dynamics_derivatives, inverse_dynamics_second_derivatives
@@ -151,7 +151,7 @@ def _products(at: State, steps: Float64Array) -> Arrays:
         held = () if at.active is None else ("active",)
         products = float64_function(at.mech, Derivative(CONSTRAINED, ("q", "v", "tau"), held, mode="products"))
         results = tuple(products(at.q, at.v, at.tau, *given, *np.split(steps, 3, axis=-1))[:3])
-        poor = np.broadcast_to(~answers(np.asarray(consistency)), batch)
+        poor = np.broadcast_to(~is_reliable(np.asarray(consistency)), batch)
     if poor.any():
 
         def differences(q: Any, v: Any, tau: Any, steps: Any, *rest: Any) -> Arrays:
