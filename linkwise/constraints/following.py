@@ -95,7 +95,7 @@ def _follow_targets(
             )
         goal[entry.q_index], driven_q[entry.q_index], free[entry.v_index] = reached, True, False
     drive = Drive(mech, q, goal, free, tuple(named_coordinate(mech, name) for name in links), ends)
-    q, done = drive.to_the_end(q, course, largest)
+    q, done = drive.run(q, course, largest)
     if done == 1.0:
         return q
     loop, residual = worst_loop(mech, drive.closed_at_goal(q, done))
