@@ -355,8 +355,8 @@ def generic_rank(
 ) -> int | NDArray[np.intp]:
     """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
 
-    At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
-    it seem more; ``rank=`` of the other functions takes this number as a bound.
+    At a singular position G has a lower rank; with loops that are not exactly closed, redundant constraints raise it.
+    Pass the result as ``rank=`` to other functions, as an upper bound.
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)

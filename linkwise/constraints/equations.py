@@ -120,7 +120,7 @@ def counted_jacobian(
 
 
 def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not finite") -> None:
-    """Refuse configurations, one or a batch, where a result has no way to say that it is not known."""
+    """Raise for configurations that are not finite, for results that cannot be NaN."""
     known = np.isfinite(q).all(axis=-1)
     if not known.all():
         which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""

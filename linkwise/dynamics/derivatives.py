@@ -205,7 +205,8 @@ def _change_of_first(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> 
 def _second_by_directions(
     mech: Mechanism, *state: ArrayLike
 ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-    """The second derivatives of inverse dynamics, from the changes of the first along each direction."""
+    """The second derivatives of inverse dynamics, by differentiating the first derivatives along one direction at a
+    time."""
     q, v, a = (np.asarray(x)[..., None, :] for x in state)
     changes = kernel_function(mech, _change_of_first)(q, v, a, np.eye(mech.nv, dtype=q.dtype))
     mass = kernel_function(mech, "inverse_dynamics_derivatives")(*state)[..., 2, :, :]
@@ -245,8 +246,8 @@ def step_derivatives(
 
 @dataclass(frozen=True)
 class Derivative:
-    """A request (``compiler.store``) for the derivative of a named algorithm, with some ports, by inputs ``wrt``: that
-    of ``jacobian_of`` in this mode, or the products with directions of ``jvp_of`` in the mode "products"."""
+    """A request (``compiler.store``) for the derivative of a named algorithm, with some ports, by inputs ``wrt``.  The
+    mode is one of ``jacobian_of``, or "products" for the products with directions of ``jvp_of``."""
 
     algorithm: str
     wrt: str | tuple[str, ...]

@@ -155,7 +155,7 @@ Motions = tuple[Float64Array, Float64Array, Float64Array, Float64Array]
 
 
 def _tree_motions(mech: Mechanism, rng: np.random.Generator, size: int, rate: float) -> Motions:
-    """q, v, a of random states, more than ``size`` numbers of v, and (nv,): the units of velocities."""
+    """q, v, a of random states with more than ``size`` velocities in total, and the units of velocities (nv,)."""
     unit = scales(mech)
     q, v = random_state(mech, rng, (4 + 2 * size // max(mech.nv, 1),))
     return q * unit.of_q, v * unit.of_v * rate, rng.normal(size=v.shape) * unit.of_v * rate**2, unit.of_v

@@ -1,4 +1,4 @@
-"""Second derivatives of forward dynamics: of trees from those of inverse dynamics, with constraints by products."""
+"""Second derivatives of forward dynamics: trees use those of inverse dynamics, constraints use Hessian products."""
 
 from __future__ import annotations
 
