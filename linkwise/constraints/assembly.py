@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..compiler.registry import compile_instead
 from ..compiler.store import float64_function
 from ..dynamics import trees as tree
-from ..dynamics.by_joint import coordinates_by_joint, of_joints_and_links
+from ..dynamics.by_joint import coordinates_by_joint, split_joints_and_links
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
@@ -75,7 +75,7 @@ def assemble(
     """
     hold, wanted = names_of(hold), dict[str, float]()
     if isinstance(q_guess, Mapping):
-        named, (joints, wanted) = tuple(q_guess), of_joints_and_links(mech, "q_guess", q_guess)
+        named, (joints, wanted) = tuple(q_guess), split_joints_and_links(mech, "q_guess", q_guess)
         q_guess = coordinates_by_joint(mech, "q_guess", joints)
         if set(hold) <= set(named) and hold_coordinates(mech, named).free.any():
             if tries > 1 and (on_branch := _drive_on_branch(mech, mech.initial, q_guess, named, wanted)) is not None:
@@ -355,8 +355,8 @@ def generic_rank(
 ) -> int | NDArray[np.intp]:
     """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
 
-    At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
-    it seem more; ``rank=`` of the other functions takes this number as a bound.
+    At a singular position G has a lower rank; with loops that are not exactly closed, redundant constraints raise it.
+    Pass the result as ``rank=`` to other functions, as an upper bound.
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)

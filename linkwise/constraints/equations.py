@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiler.store import float64_function, kernel_function, of_algorithm
-from ..dynamics.by_joint import taking_joints
+from ..dynamics.by_joint import accept_joints
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
@@ -24,7 +24,7 @@ from .tolerances import LOOPS
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
-@taking_joints
+@accept_joints
 @of_algorithm("position_error")
 def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop, and one
@@ -35,14 +35,14 @@ def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
     return kernel_function(mech, "position_error")(q)
 
 
-@taking_joints
+@accept_joints
 @of_algorithm("constraint_jacobian")
 def constraint_jacobian(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m, nv): G with dg/dt = G v (2.2)."""
     return kernel_function(mech, "constraint_jacobian")(q)
 
 
-@taking_joints
+@accept_joints
 @of_algorithm("constraint_bias")
 def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""
@@ -120,7 +120,7 @@ def counted_jacobian(
 
 
 def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not finite") -> None:
-    """Refuse configurations, one or a batch, where a result has no way to say that it is not known."""
+    """Raise for configurations that are not finite, for results that cannot be NaN."""
     known = np.isfinite(q).all(axis=-1)
     if not known.all():
         which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""

@@ -1,7 +1,7 @@
 """Infinitesimal motions: allowed by constraints to first order, blocked to second, at every position.
 
 A two-link arm pinned at full reach has G v = 0 for the motion of its elbow across the line, and cannot make it: the
-distance of the ends would shrink with the square of the motion.  ``redundancy`` says how many such motions there are.
+distance of the ends would shrink with the square of the motion.  ``redundancy`` counts such motions.
 The constraints of such mechanisms are completed by rows P, the projection onto the blocked motions (``second_order``):
 P v = 0 and P a + dP/dt v = 0.  No reaction of rigid links balances forces along these motions.
 """

@@ -28,8 +28,8 @@ class LoopTolerances:
                          is linearized; round-off of velocities from ``project`` is ten orders below
     velocity_by_mistake  relative to v: velocities that open loops faster, and initial ones that projection changes by
                          more, are a mistake; smaller violations come from few digits
-    at_rest              of the speed of a fall through the mechanism's size, in sizes of loops and radians: slower
-                         velocities are rounding; without gravity there is no such speed
+    at_rest              slowest velocity, in sizes of loops and radians, relative to the speed of a fall through the
+                         mechanism's size: slower ones are rounding; not used without gravity
     acceleration         relative: accelerations that open loops faster, and forces with a larger deficit, are
                          inconsistent; the square root of round-off, as conditions of loops near singular positions
                          take half the digits

@@ -75,16 +75,16 @@ def rollout_vjp(
 ) -> dict[str, Float64Array]:
     """Gradient of a function of a rollout by its initial state and inputs (vjp).
 
-    q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
+    q, v         results of ``rollout``, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
                  with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
                  needs less memory and takes as long as one more rollout
     tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates, active, drive   as
                  ``rollout`` was given them
-    cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
-                 q and by v; or, if not of that shape, (..., steps // k + 1, nv): with every state that is kept; None
-                 for not at all; with a third of n_activation numbers where actuators have states of their own
-    activation   what ``rollout(..., return_activation=True)`` returned third, where they have
-    wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
+    cotangent    (w_q, w_v), each (..., nv): derivatives of the function by the last state, along tangent directions of
+                 q and by v; or (..., steps // k + 1, nv): by every kept state; None for zero.  With actuator dynamics
+                 a third entry is by the n_activation activations
+    activation   with actuator dynamics: the third result of ``rollout(..., return_activation=True)``
+    wrt          names of the variables of differentiation: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
                  "gain", "ctrl", "drive", "activation" (the initial one), and those of ``parameters``; without it q0,
                  v0, tau, ctrl if given, activation if there is one, and all ``parameters``
 
@@ -92,15 +92,14 @@ def rollout_vjp(
     for "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl",
     (..., steps, n_links, 6) for "wrenches", (..., steps, moments, drives, 3) for "drive", (..., n_activation) for
     "activation", (...) for "dt", and the shapes of parameters. Leading axes are those of the whole batch: the
-    gradient by what states share is the sum over them.
+    gradient by a shared input is their sum.
 
-    One sweep backwards, at about three times the cost of the rollout, however many numbers there are to differentiate
-    by.  Derivatives are those of the discrete steps, exact but for rounding.  At kinks they are those of the side on
-    which nothing changes: a control input at its bound, or beyond, has none, however the function would change if it
-    went back inside.  A motion that was made with other arguments is refused where its first or last step tells.
-    Loops: gradients by q0 and v0 count what the projection onto loops does to any change of them.  Of motions that pass
-    singular positions, where steps are not the compiled ones (status of ``rollout``), gradients are NaN by all that
-    comes before, and a ``MechanismWarning`` names state and step.
+    One sweep backwards, at about three times the cost of the rollout, for any number of variables. Derivatives are
+    those of the discrete steps, exact up to rounding.  At kinks the side with zero slope is taken: a control input at
+    its bound has a zero derivative.  Raises if the first or last step shows that the motion was made with other
+    arguments.  With loops, gradients by q0 and v0 include the projection onto the constraints.  If a motion passes a
+    singular position, where steps are not the compiled ones (status of ``rollout``), gradients by earlier inputs are
+    NaN, and a ``MechanismWarning`` names state and step.
     """
     require_mechanism(mech)
     if forces is not ALL:
@@ -139,11 +138,11 @@ def rollout_derivatives(
     active: ArrayLike | None = None,
     drive: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """(A, B) of every step of a motion that ``rollout`` gave: (..., steps, 2 nv, 2 nv) and (..., steps, 2 nv, nv), with
-    contact, actuators, damping and all else that acts, loops closed.
+    """(A, B) of every step of a rollout: (..., steps, 2 nv, 2 nv) and (..., steps, 2 nv, nv), with all force elements
+    and closed loops.
 
-    q, v    what ``rollout`` returned with every=1: (..., steps + 1, nq), (..., steps + 1, nv)
-    by      what B is by: "tau", or "ctrl", the control inputs of actuators: (..., steps, 2 nv, n_ctrl)
+    q, v    results of ``rollout`` with every=1: (..., steps + 1, nq), (..., steps + 1, nv)
+    by      variable of B: "tau", or "ctrl", the control inputs of actuators: (..., steps, 2 nv, n_ctrl)
     tau, dt, method, wrenches, feedback, ctrl, forces, passive, active, drive   as ``rollout`` was given them
 
     dx_next = A dx + B du, where x is (q, v) with changes of configurations along tangent directions (``difference``).

@@ -52,25 +52,24 @@ def _names_checked(cls: type[T]) -> type[T]:
 @_names_checked
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How ``simulate`` integrates, beside the method and the length of steps.
+    """Settings of ``simulate`` besides the method and the length of steps.
 
     rtol, atol        tolerances of adaptive methods, relative and absolute; atol None: 1e-9 in the mechanism's own
                       units
-    coordinates       what is integrated: "joint" (q, v); "momentum" (q, p: ``lw.formulations.momenta``), "nu" or "xi"
+    coordinates       integrated variables: "joint" (q, v); "momentum" (q, p: ``lw.formulations.momenta``), "nu" or "xi"
                       (q, total joint rates: ``lw.formulations.diagonal``); "independent" (independent coordinates of
-                      loops, their rates): ``independent`` (see ``kinematics.local_parametrization``) until they are
-                      worse than ``worst_condition``
-    stabilization     how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
-                      gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Singular positions are passed on
-                      arcs, with closed loops, whatever it is
+                      loops, their rates): ``independent`` (see ``kinematics.local_parametrization``) until their
+                      condition number exceeds ``worst_condition``
+    stabilization     of loops: "projection" after every step, to ``tolerance``; "baumgarte" with gains ``baumgarte``
+                      (alpha, beta), (10, 10) by default; or None.  Arcs past singular positions always close loops
     baumgarte         gains (alpha, beta) of stabilization="baumgarte", 1/s
-    tolerance         to which projection closes loops
+    tolerance         error of loops after projection
     formulation       method of ``forward_dynamics``: "elimination", "svd", "lagrange", "partitioning", "tangent"
                       or "differentiable"
-    keep_energy       project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
+    keep_energy       project onto the initial kinetic and potential energy too; for motions under gravity alone
     independent       the first independent coordinates of coordinates="independent"
     worst_condition   condition number at which other independent coordinates are chosen
-    progress          a bar that shows how far it is: True, False, or None as ``lw.codegen.progress`` says; needs tqdm
+    progress          show a progress bar: True, False, or None for ``lw.codegen.progress``; needs tqdm
 
     ``trajectory.settings`` are settings too, and may be passed to another ``simulate``.  Independent coordinates that
     are functions must be passed again.

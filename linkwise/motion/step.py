@@ -417,10 +417,9 @@ def usual_step(mech: Mechanism) -> float:
 def fixed_steps(
     method: str, dt: Any, usual: float = USUAL_STEP, coordinates: str = "joint"
 ) -> tuple[float | None, float | None]:
-    """(explicit, implicit): the longest fixed step, for which force laws are softened.  The length is the first of a
-    method with explicit forces, the second of one with some implicit forces; the other is None.  Both are None for
-    explicit adaptive methods; implicit adaptive methods resolve any stiffness: (None, 0).  ``usual`` is the length if
-    ``dt`` is not a number."""
+    """(explicit_step, implicit_step) for the softening of force laws.  Fixed steps of length h give (h, None) if all
+    forces are explicit, else (None, h).  Adaptive methods give (None, None) if explicit, (None, 0) if implicit.
+    h is ``usual`` if ``dt`` is not a number."""
     if method in IMPLICIT:
         return None, 0.0
     in_variables = coordinates in VARIABLES
@@ -463,8 +462,8 @@ def _complaints(mech: Mechanism, step: Step, length: float) -> Iterator[str]:
 
 
 def _complaints_of_contact(mech: Mechanism, method: str, step: float, implicit: bool) -> Iterator[str]:
-    """Warnings for steps so long that explicit contacts must be made much softer.  Contacts with the ground count in
-    explicit methods, contacts between bodies that may rest on each other in all."""
+    """Warnings for steps so long that explicit contacts must be made much softer.  Explicit methods
+    are checked for all contacts, others only for contacts between bodies that may rest on each other."""
     softest: tuple[float, Any] = (SOFTER, None)
     for pair in mech.contact_pairs:
         roots = {_root(mech, mech.contact.shape(name).placed(mech)[0]) for name in pair.shapes}

@@ -91,15 +91,17 @@ def step_kernel(
     return stored(mech, ("step", step, dtype, target), make)
 
 
-def arrays_by_name(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
+def arrays_by_name(mech: Mechanism, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arrays for those inputs of a rollout that are given by joint or actuator name; other inputs are left out.  For
     constrained mechanisms a missing q is included, because its loops must be closed."""
-    state = {name: given.get(name) for name in ("q", "v", "tau")}
+    state = {name: arguments.get(name) for name in ("q", "v", "tau")}
     arrays = {name: x for name, x in state_by_joint(mech, state).items() if x is not state[name]}
     for name in (*FEEDBACK, "ctrl"):
-        if isinstance(given.get(name), Mapping):
+        if isinstance(arguments.get(name), Mapping):
             arrays[name] = (
-                inputs_by_actuator(mech, given[name]) if name == "ctrl" else feedback_by_joint(mech, name, given[name])
+                inputs_by_actuator(mech, arguments[name])
+                if name == "ctrl"
+                else feedback_by_joint(mech, name, arguments[name])
             )
     return arrays
 
@@ -141,9 +143,9 @@ def step_inputs(
     return inputs
 
 
-def optional_inputs(given: Collection[str]) -> tuple[str, ...]:
+def optional_inputs(arguments: Collection[str]) -> tuple[str, ...]:
     """The ``inputs`` of ``step_kernel`` that arguments of these names need."""
-    names = {*given} | ({"feedback"} if {*FEEDBACK} & {*given} else set())
+    names = {*arguments} | ({"feedback"} if {*FEEDBACK} & {*arguments} else set())
     return tuple(name for name in MORE if name in names)
 
 

@@ -66,7 +66,7 @@ def states(name: str, count: int = 3):
 @pytest.fixture
 def by_decompositions(monkeypatch):
     """``simulate`` without any elimination of loops."""
-    monkeypatch.setattr(assembly, "projected_by_elimination", lambda *given: None)
+    monkeypatch.setattr(assembly, "project_by_elimination", lambda *given: None)
 
     def follow(mech, q, v, tau, method="rk4", step=DT, **options):
         return simulate(
@@ -475,7 +475,7 @@ def test_project_takes_the_quick_way_where_it_can(monkeypatch):
     mech, q, v, _ = states("five_bar")
     asked = []
     quick = assembly.project_by_elimination
-    monkeypatch.setattr(assembly, "projected_by_elimination", lambda *x: asked.append(quick(*x)) or asked[-1])
+    monkeypatch.setattr(assembly, "project_by_elimination", lambda *x: asked.append(quick(*x)) or asked[-1])
     near = lw.constraints.project(mech, q + 1e-6, v)
     assert asked[-1] is not None
     assert np.abs(lw.constraints.position_error(mech, near[0])).max() < 1e-14
