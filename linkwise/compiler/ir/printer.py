@@ -9,7 +9,7 @@ from .program import INPUT, OUTPUT, RECORDS, REPEATS, Array, Node, Place, Progra
 
 
 def text(program: Program) -> str:
-    """A readable listing; the same program always prints the same."""
+    """A readable listing; printing is deterministic."""
     if program.loops:
         return _looped(program)
     lines = [f"program {program.name}", *_inputs(program)]
@@ -21,12 +21,12 @@ def text(program: Program) -> str:
 
 
 def _shaped(array: Array) -> str:
-    """The array with its axes of time and its shape."""
+    """Name, axes of time and shape of an array."""
     return f"{array.name}[{', '.join(map(str, (*array.axes, *array.shape)))}]"
 
 
 def _inputs(program: Program) -> list[str]:
-    """The inputs, and what is carried to them over time."""
+    """The inputs, with the outputs that are carried to them over time."""
     carried = [f"{program.outputs[k].name} -> {program.inputs[n].name}" for k, n in program.carried]
     lines = [f"  in  {_shaped(array)}" for array in program.inputs]
     return [*lines, f"  for {RECORDS}, {REPEATS}: {', '.join(carried)}"] if carried else lines
@@ -56,7 +56,7 @@ def _looped(program: Program) -> str:
 
 
 def _operations(program: Program, read: Callable[[int, int], str]) -> list[str]:
-    """A line for each node, and one where a new section starts."""
+    """A line for each node, and a comment line at the start of a section."""
     number = {node: i for i, node in enumerate(program.nodes)}
     lines, section = [], None
     for node in program.nodes:

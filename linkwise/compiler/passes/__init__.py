@@ -1,4 +1,4 @@
-"""Program to program: what all code goes through, in this order, and others that are asked for."""
+"""Passes: program to program, in the order in which all code runs through them, and optional ones."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ..ir.spec import check
 from .fuse_multiply_add import fuse_multiply_add
 from .order_for_registers import order_for_registers
 
-#: Straight-line code and the bodies of loops are simplified and ordered.
+#: Applied to straight-line code and bodies of loops.
 PASSES = (fuse_multiply_add, order_for_registers)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the arrays of a call, in the user's terms."""
+"""Error messages for unsuitable arrays of a call, in the user's terms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..ir.program import Signature
 from .arrays import UnreadableArrayError, plain
 
-STATE = ("q", "v")  # inputs that ``check_state`` looks at
+STATE = ("q", "v")  # inputs that ``check_state`` inspects
 
 
 class KernelError(ValueError):
@@ -18,27 +18,27 @@ class KernelError(ValueError):
 
 
 def explaining(function: Callable[..., Any], signature: Signature, dtype: str) -> Callable[..., Any]:
-    """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
+    """``function(*arrays, out=None)`` with error messages that name the array and the expected shape or dtype."""
 
     count, masked = len(signature.inputs), np.ma.MaskedArray
 
     def call(*arrays: Any, out: Any = None) -> Any:
         try:
-            if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
+            if len(arrays) != count:  # NumPy would take a surplus array as output and write to it
                 raise TypeError
             for array in arrays:
-                if type(array) is masked:  # NumPy would compute with what is masked
+                if type(array) is masked:  # NumPy would ignore the mask
                     raise TypeError
             return function(*arrays) if out is None else function(*arrays, out=out)
         except (TypeError, ValueError) as error:
             raise _explanation(signature, np.dtype(dtype), arrays, out, error) from None
 
-    call.__name__ = call.__qualname__ = signature.name  # what Python says of unknown keywords
+    call.__name__ = call.__qualname__ = signature.name  # Python's message for unknown keywords
     return call
 
 
 def _explanation(signature: Signature, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
-    """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
+    """The fault of the arrays in the user's terms; the original error if none is identified."""
     name, expected = signature.name, signature.inputs
     if len(arrays) != len(expected):
         names = ", ".join(f"{a.name} {a.shape}" for a in expected)
@@ -90,7 +90,7 @@ def _explanation(signature: Signature, dtype: np.dtype, arrays: Sequence[Any], o
 
 
 def _outline(given: Any) -> np.ndarray:
-    """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU, which stays there."""
+    """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU."""
     device = getattr(given, "__cuda_array_interface__", None)
     if device is None:
         return np.asarray(plain(given))
@@ -98,7 +98,7 @@ def _outline(given: Any) -> np.ndarray:
 
 
 def _output_fault(given: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:
-    """What keeps a result from being written to ``given``."""
+    """Why a result cannot be written to ``given``."""
     on_device = hasattr(given, "__cuda_array_interface__")
     if not isinstance(given, np.ndarray) and not on_device:
         return f"is no array but a {type(given).__name__}"

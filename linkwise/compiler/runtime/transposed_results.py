@@ -1,5 +1,5 @@
-"""Results that a kernel on the GPU writes element by element, some states at a time, and that are laid out as rows
-then (``cuda_transposition``)."""
+"""GPU results that a kernel writes element by element for some states at a time, and a transposition lays out as rows
+(``cuda_transposition``)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .planned_launches import Place, Plan, PlannedLaunch
 
 @dataclass(frozen=True)
 class Transposed:
-    """Which results, and what it takes.
+    """The transposed results of a launch.
 
     function   the transposition
-    states     how many there are
+    states     number of states
     outputs    the results of the kernel
-    which      those of them that are transposed
-    steps      strides of the batch of all arrays, in elements
+    which      the transposed ones among them
+    steps      batch strides of all arrays, in elements
     """
 
     function: Any
@@ -42,7 +42,7 @@ class Transposed:
         return min(most, -(-self.states // WARP) * WARP)
 
     def of_kernel(self, strides: Sequence[Any]) -> list[Any]:
-        """The strides that the kernel is given: element by element where results are transposed."""
+        """The strides passed to the kernel: element by element for transposed results."""
         count = len(strides) - len(self.outputs)
         layouts = list(strides[:count])
         for layout, array, chosen in zip(strides[count:], self.outputs, self.which, strict=True):
@@ -52,7 +52,7 @@ class Transposed:
         return layouts
 
     def plan(self, launch: Any) -> Plan:
-        """The kernel and the transposition, in turn."""
+        """The launches of kernel and transposition in turn."""
         (threads,), pitch, size, count = launch.block, self.at_a_time, self.dtype.itemsize, len(self.steps)
         inputs = count - len(self.outputs)
         numbers = itertools.count(count)
