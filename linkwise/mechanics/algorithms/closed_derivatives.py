@@ -1,12 +1,12 @@
-"""Derivatives of the motion of closed mechanisms along what loops allow (spencer2004 4.2, 4.4, Appendix B).
+"""Derivatives of constrained motion along allowed directions (spencer2004 4.2, 4.4, Appendix B).
 
 With a = K y + k that solves G a + dG/dt v = 0, and multipliers with M a + h + G* lambda = tau, a step along a column of
-K and the change of v that keeps v consistent with the loops change
+K, with the change of v that keeps it consistent with the constraints, changes
 
-    the constraints by c = d(G a + dG/dt v), which accelerations take back by L c, and
+    the constraints by c = d(G a + dG/dt v), which accelerations compensate by -L c, and
     the forces by f = d(M a + h + G* lambda), so that da = -K (K* M K)^-1 K* (f - M L c) - L c.
 
-What loops contribute is taken around each of them alone (``loop_changes.py``); M a + h is that of the tree
+Contributions of loops are computed loop by loop (``loop_changes.py``), those of M a + h on the tree
 (``dynamics_derivatives.py``).
 """
 
@@ -50,9 +50,9 @@ from .linearization import step_rate_jacobian
 from .loop_changes import loop_changes
 from .loop_constraints import constraints, driven_rates
 
-OPEN = 1e-8  # sizes of loops, sines of angles: loops that are open by more have no exact derivatives ...
+OPEN = 1e-8  # sizes of loops, sines of angles: loops open by more have no exact derivatives ...
 OPENING = 1e-6  # ... nor have motions that open them faster, relative to velocities
-HUGE = 1e36  # what is larger, as the square of an acceleration, counts as not finite: single precision has no more
+HUGE = 1e36  # squared accelerations above this count as infinite: the range of single precision
 
 
 @algorithm(
@@ -66,9 +66,10 @@ HUGE = 1e36  # what is larger, as the square of an acceleration, counts as not f
 def closed_forward_dynamics_derivatives(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Matrix, Scalar, Scalar]:
-    """Three of (nv, nv): derivatives of accelerations by steps of q and changes of v, projected onto the states that
-    loops allow (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and the same if the state is
-    consistent with the loops, else less.  With ``active`` only those loops hold whose number in it is 1."""
+    """Three of (nv, nv): derivatives of accelerations by steps of q and changes of v, projected onto the consistent
+    states (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and their consistency, which is
+    lower if the state is inconsistent with the constraints. With ``active``, loops with number 1 hold and others are
+    open."""
     if active is not None:
         held = HeldNeighbourhood(tree, q, v, tau, wrenches, active, fronts.units)
         by_q, by_v, by_tau = (transposed(part) for part in held.accelerations)
@@ -105,9 +106,9 @@ def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
 def closed_motion_derivatives(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, fronts: Fronts
 ) -> tuple[Vector, Vector, Matrix, Matrix, Matrix, Scalar, Scalar]:
-    """Of independent constraints: accelerations (nv,) and multipliers (m,); and what steps of q, changes of v and of
-    tau, (3 nv) of each, change: the state, steps of q and changes of v as ``_Projection`` has them (2 nv, 3 nv),
-    accelerations (nv, 3 nv), and multipliers (m, 3 nv); reliability and consistency."""
+    """Derivatives of motion under independent constraints.  Accelerations (nv,) and multipliers (m,).  Changes by steps
+    of q, changes of v and of tau, (3 nv) columns in all: of the state, projected as by ``_Projection`` (2 nv, 3 nv); of
+    accelerations (nv, 3 nv); and of multipliers (m, 3 nv).  Reliability and consistency."""
     if active is not None:
         held = HeldNeighbourhood(tree, q, v, tau, wrenches, active, fronts.units)
         found = (
@@ -135,7 +136,8 @@ def closed_linearization(
     """The local state-space form (4.8-4.10) in coordinates y with dy/dt = R v, R the ``rows`` (p, nv):
 
     A (2 p, 2 p), B (2 p, nv), drift (2 p,); tangent (2 nv, 2 p): steps of q and changes of v per unit of (y, dy/dt);
-    accelerations (nv,); and their reliability, negative too where the state is not consistent with the loops.
+    accelerations (nv,); and their reliability, which is also negative if the state is inconsistent with the
+    constraints.
     """
     return _local_form(Neighbourhood(tree, q, v, tau, wrenches, fronts), rows)
 
@@ -143,8 +145,7 @@ def closed_linearization(
 def closed_linearization_by_pivoting(
     tree: Tree, q, v, tau, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar, Vector]:
-    """The local form in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their
-    indices."""
+    """The local form in the coordinates chosen by ``closed_partition``, in the order of v, and (p,): their indices."""
     near = Neighbourhood(tree, q, v, tau, None, fronts)
     places = ascending(well_chosen_places(near.columns, fronts.units))
     return *_local_form(near, [unit_vector(place, len(near.v)) for place in places]), places
@@ -157,12 +158,13 @@ def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vect
     basis = scale.after(near.basis)
 
     def in_rows(by_step: Matrix, by_velocity: Matrix) -> tuple[Matrix, Matrix]:
-        """By y and by dy/dt, from the coordinates of the elimination: dy/dt = R v changes with both."""
+        """Derivatives by y and dy/dt, from derivatives by the coordinates of the elimination: dy/dt = R v changes with
+        both."""
         by_rate = scale.after(by_velocity)
         return scale.after(difference(by_step, product(by_rate, opening))), by_rate
 
     changes, _ = in_rows(transposed(near.changes), near.basis)
-    # R a changes by R (K y - L c), and L c of a change of v is what R sees already but for what does not commute.
+    # R a changes by R (K y - L c); for a change of v, R accounts for L c except for the commutator term.
     turned = total(opening, product(selection, transposed(near.turned)))
     by_step = difference(product(seen, transposed(near.answers[:p])), product(selection, transposed(near.bent)))
     by_velocity = total(product(seen, transposed(near.answers[p:])), [[2.0 * x for x in row] for row in turned])
@@ -182,16 +184,16 @@ def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vect
 
 
 class Neighbourhood:
-    """A closed mechanism near one state, in the p independent coordinates that the elimination leaves.
+    """A constrained mechanism near one state, in the p independent coordinates that the elimination leaves.
 
     columns        of K (nv, p), a block for every cluster; ``basis`` has its rows
     factor         of K* M K
     acceleration   (nv,)
     changes        changes of v with steps of the coordinates, a column for each
-    bent           L c with the same
-    turned         half of L c with changes of their velocities, less what ``changes`` has of it: what does not commute
-    mass, by_q, by_v   (nv, nv): of M a + h + G* lambda, by a, along q with lambda as it is, and by v
-    answers        y with steps, then with changes of velocities: accelerations change by K y - L c
+    bent           L c for the same steps
+    turned         half of L c for changes of the coordinates' velocities, less its part in ``changes``: the commutator
+    mass, by_q, by_v   (nv, nv): derivatives of M a + h + G* lambda by a, along q at constant lambda, and by v
+    answers        y for steps, then for changes of velocities: accelerations change by K y - L c
     """
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau, wrenches, fronts: Fronts):
@@ -208,13 +210,14 @@ class Neighbourhood:
 
     @property
     def reliability(self) -> Scalar:
-        """Above 1 if so, small if pivots of the elimination are, negative if loops are open by mistake."""
+        """Reliability: above 1 if reliable, small for small pivots of the elimination, negative if loops are open by
+        mistake."""
         return self._unless_open(CLOSED)
 
     @property
     def consistency(self) -> Scalar:
-        """The reliability, negative too if loops are open at all or the velocities open them, or if the motion is not
-        finite."""
+        """Reliability that is also negative if loops are open at all, if the velocities open them, or if the motion is
+        infinite."""
         closed = self._unless_open(OPEN)
         status = unless_opening(self.units, self.rows, self.driven, self.v, closed, OPENING)
         return select(dot(self.acceleration, self.acceleration) < HUGE, status, -1.0)
@@ -232,7 +235,7 @@ class Neighbourhood:
 
     @property
     def accelerations(self) -> Matrix:
-        """(nv, 2 p): changes of a, with steps and with changes of velocities."""
+        """(nv, 2 p): changes of a with steps and with changes of velocities."""
         by_velocity = [
             [-2.0 * (x + y) for x, y in zip(*both, strict=True)] for both in zip(self.changes, self.turned, strict=True)
         ]
@@ -240,7 +243,7 @@ class Neighbourhood:
 
     @property
     def multiplier_changes(self) -> Matrix:
-        """(m, 2 p): changes of the multipliers, which balance those of M a + h + G* lambda."""
+        """(m, 2 p): changes of the multipliers, which balance changes of M a + h + G* lambda."""
         steps = zip(self.columns, self.changes, strict=True)
         changes = [added(times(self.by_q, u), times(self.by_v, w)) for u, w in steps]
         changes += [times(self.by_v, column) for column in self.columns]
@@ -281,7 +284,7 @@ class Neighbourhood:
     # -- the motion, and how it changes -----------------------------------------------------------------------
 
     def _solve_motion(self, tau: Sequence[Scalar], wrenches) -> None:
-        """Accelerations and multipliers, and what they share with their changes: M K and the factor of K* M K."""
+        """Accelerations and multipliers, and data shared with their changes: M K and the factor of K* M K."""
         offset = offset_of(self.motions)
         held = inverse_dynamics(self.tree, self.q, self.v, offset, wrenches)
         left = [t - f for t, f in zip(tau, held, strict=True)]
@@ -318,9 +321,9 @@ class Neighbourhood:
 
 
 class Changes:
-    """What changes near a state with velocity v, acceleration a and multipliers.
+    """Changes near a state with velocity v, acceleration a and multipliers.
 
-    by_q, by_v   (nv, nv): of M a + h + G* lambda along q, a and lambda as they are, and by v
+    by_q, by_v   (nv, nv): derivatives of M a + h + G* lambda along q at constant a and lambda, and by v
     """
 
     def __init__(
@@ -358,22 +361,22 @@ class Changes:
         return added(self.of_constraints("acceleration", step), self.by_velocity(change))
 
     def by_velocity(self, change: Vector) -> Vector:
-        """The change of dG/dt v with v: twice that of G v along q, but for what does not commute."""
+        """The change of dG/dt v with v: twice the change of G v along q, except for the commutator."""
         turned = times(self.turning, change)
         pairs = zip(self.of_constraints("velocity", change), self.rows, strict=True)
         return [2.0 * (x - row.times(turned)) for x, row in pairs]
 
 
 class HeldNeighbourhood:
-    """A mechanism near one state whose loops hold where ``active`` is 1 and let go where it is 0.
+    """A mechanism near one state; loops hold if ``active`` is 1 and are open if it is 0.
 
-    Steps of q and changes of v are projected onto those that the loops allow which hold.  They change M a + h +
-    G* lambda by f and G a + dG/dt v by c, and accelerations and multipliers by the solution of M da + G* dlambda = -f,
-    G da = -c, all of which share one factor of M and one orthogonal basis of the loops (``held_cluster.py``).
+    Steps of q and changes of v are projected onto those that the holding loops allow.  They change M a + h + G* lambda
+    by f and G a + dG/dt v by c, and accelerations and multipliers by the solution of M da + G* dlambda = -f, G da = -c.
+    All solutions share one factor of M and one orthogonal basis of the loops (``held_cluster.py``).
 
     acceleration, multipliers   (nv,) and (m,)
     steps, changes              of q and of v, (nv,) each, by steps of q; v changes by ``steps`` with changes of v
-    accelerations               three of (nv, nv): changes by steps of q, by changes of v and by tau, a row for each
+    accelerations               three of (nv, nv): changes by steps of q, changes of v and tau, one row each
     multiplier_changes          three of (nv, m)
     """
 
@@ -441,14 +444,14 @@ class HeldNeighbourhood:
 
     @property
     def reliability(self) -> Scalar:
-        """Above 1 where it is clear which constraints hold and none of them depends on others; negative where some are
-        open by mistake."""
+        """Above 1 if it is clear which constraints hold and these are independent; negative if some are open by
+        mistake."""
         return self._unless_open(CLOSED)
 
     @property
     def consistency(self) -> Scalar:
-        """The same, negative too where constraints are open at all, or velocities open them, or if the motion is not
-        finite."""
+        """Reliability that is also negative if constraints are open at all, if velocities open them, or if the motion
+        is infinite."""
         moving = dict(enumerate(self.v))
         status = unless_faster(self.units, self.rates, self.aims, moving, self._unless_open(OPEN), OPENING)
         return select(dot(self.acceleration, self.acceleration) < HUGE, status, -1.0)
@@ -461,11 +464,11 @@ class HeldNeighbourhood:
 
 
 class _Projection:
-    """Onto the states that loops allow, as ``constraints.project`` moves others there: steps of q to the nearest that
-    keep loops closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
+    """Projection onto consistent states, as by ``constraints.project``: steps of q to the nearest that keep loops
+    closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
 
-    With K^+ = (K* K)^-1 K* in these, a step u goes to K K^+ u and a change w of v to K K^+ (w - C K^+ u) + C K^+ u, C
-    the changes of v with steps along K.
+    With K^+ = (K* K)^-1 K* in these, a step u becomes K K^+ u and a change w of v becomes K K^+ (w - C K^+ u) + C K^+
+    u, where C are the changes of v with steps along K.
     """
 
     def __init__(self, near: Neighbourhood):

@@ -1,7 +1,8 @@
 """The decoupled natural orthogonal complement (saha1999): the operators at work with twists at the mass centres.
 
-N_l is phi* and N_d is H* there, so the named algorithms on that tree are the paper's: composite bodies (21-24),
-inverse dynamics (Section 5.1) and forward dynamics through U D U* (Section 5.2).  Its numbers run base to tip, as ours.
+There N_l is phi* and N_d is H*, so the named algorithms on that tree are the paper's: composite bodies (21-24), inverse
+dynamics (Section 5.1) and forward dynamics through U D U* (Section 5.2).  The paper numbers links base to tip, as
+linkwise does.
 """
 
 from __future__ import annotations
@@ -98,9 +99,9 @@ def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]
 def accelerations(tree: Tree, q: Sequence[Scalar], phi: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): I^-1 phi by I = U D U*, the three steps of Section 5.2 (34-37) with the articulated bodies of (46-50).
 
-    B_{i,i-1} leads from one mass centre to the next across joint i.  Its first part, from the mass centre to the axis
-    of the joint, is taken before the joint is eliminated and the second after: there p_i is a unit vector, and what is
-    left of the articulated inertia has zeros along it.
+    B_{i,i-1} leads from one mass centre to the next across joint i.  The first part, from the mass centre to the joint
+    axis, is applied before eliminating the joint, the second after: at the axis p_i is a unit vector, and the remaining
+    articulated inertia has zeros along it.
     """
     centred = at_mass_centres(tree)
     if tree.mechanism.coordinates.mimic_joints:

@@ -1,4 +1,4 @@
-"""How easily a frame is moved: effective inertia against forces, manipulability by its joints."""
+"""Mobility of a frame: effective inertia against forces, manipulability, Delassus matrix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .jacobians import OBSERVERS, jacobian, require_frame
 from .kinematics import way_to
 
 NUMBERS = "a function of numbers that expressions give, not linear in them"
-HELD_STILL = 1e-12  # of the mobility without constraints: less is round-off of none
+HELD_STILL = 1e-12  # relative to the mobility without constraints: less is round-off of zero
 NO_UNITS = ConstraintUnits()
 
 
@@ -89,7 +89,7 @@ def effective_inertia_within_constraints(
     requires=SOLVES_TREE,
 )
 def operational_inertia(tree: Tree, q: Sequence[Scalar], *, link: str, frame: str = "link") -> Matrix:
-    """(6, 6): the inverse of J M^-1 J*, as an observer sees motions and forces; not numbers where J is singular.  Under
+    """(6, 6): the inverse of J M^-1 J*, for the chosen observer of motions and forces; NaN if J is singular. Under
     constraints K (K* M K)^-1 K* takes the place of M^-1."""
     require_frame(frame)
     at, expression = Configuration(tree, q), ex.operational_inertia(tree.mechanism, link)
@@ -156,10 +156,10 @@ def manipulability(
     frame: str = "link",
     units: ConstraintUnits = NO_UNITS,
 ) -> Scalar:
-    """sqrt(det(J J*)) of rows of J: the volume that they span, computed by orthogonalising row by row. Under
-    constraints of J K with K orthonormal.
+    """sqrt(det(J J*)) of rows of J: the volume that they span, computed by orthogonalising row by row.  Under
+    constraints the rows are those of J K, with K orthonormal.
 
-    J J* is not formed: its determinant has lost half of the digits where the volume is small.
+    J J* is not formed: its determinant loses half of the digits for small volumes.
     """
     columns = jacobian(tree, q, link, frame)
     path = tree.mechanism.tree.path(tree.mechanism.frame(link).body)

@@ -1,8 +1,8 @@
-"""Diagonalized dynamics where joints mimic others: factors of the mass matrix by elimination.
+"""Diagonalized dynamics with mimic joints: factors of the mass matrix by elimination.
 
-The factors of jain1995 take one joint at a time; coupled coordinates have none of that kind.  Elimination from the last
-coordinate to the first gives factors of the same form, m = U d^(1/2) with U unit triangular, and for trees without
-mimic joints of one degree of freedom each it gives the paper's own.  With m^-1 dM/dt m^-* = F + F*, F triangular,
+The factors of jain1995 take one joint at a time, which is impossible for coupled coordinates.  Elimination from the
+last coordinate to the first gives factors of the same form, m = U d^(1/2) with U unit triangular.  For trees without
+mimic joints of one degree of freedom each these are the paper's.  With m^-1 dM/dt m^-* = F + F*, F triangular,
 
     dm/dt = m F,    dnu/dt = m^-1 (tau - h) + F* nu    for M dv/dt + h = tau, nu = m* v
 """
@@ -139,7 +139,7 @@ def coriolis(tree: Tree, q: Vector, nu: Vector, normalized: bool = True) -> list
 
 
 def _accelerations(tree: Tree, q: Vector, v: Vector, nu: Vector, factors: Factors, applied: Vector) -> list[Scalar]:
-    """dnu/dt = m^-1 f + F* nu, or dxi/dt = d^-1 U^-1 f + F* xi, under the forces f that accelerate."""
+    """dnu/dt = m^-1 f + F* nu, or dxi/dt = d^-1 U^-1 f + F* xi, under the applied forces f."""
     rate = factors.rate(_mass_rate(tree, q, v))
     driven = factors.solve(applied)
     if not factors.normalized:

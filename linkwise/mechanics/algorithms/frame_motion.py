@@ -1,8 +1,7 @@
 """Velocity and acceleration of a frame and of its origin, for observers at rest.
 
-The rate of the components of a velocity [omega; v] is the spatial acceleration, to which the matrices that change
-frames apply as to velocities.  The point at the frame's origin is accelerated by omega x v more: the classical
-acceleration.
+The rate of the components of a velocity [omega; v] is the spatial acceleration; it transforms between frames like a
+velocity.  The acceleration of the point at the frame's origin, the classical acceleration, adds omega x v.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def frame_acceleration(
     frame: str = "link",
     classical: bool = False,
 ) -> Six:
-    """(6,): spatial, or classical: with omega x v of the velocity that the same observer sees."""
+    """(6,): spatial, or classical: with omega x v of the velocity for the same observer."""
     at, vectors = Configuration(tree, q), {"v": v, "a": a}
     if classical and frame != "world":
         return _seen(at, link, frame, _point_acceleration(at, link, ex.INERTIAL_ACCELERATIONS, **vectors)).flat()
@@ -79,7 +78,8 @@ def frame_acceleration(
 def jacobian_rate_times_velocity(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str = "link"
 ) -> Six:
-    """(6,): dJ/dt v.  An observer who moves with the frame's origin but does not rotate sees the point's."""
+    """(6,): dJ/dt v. For an observer who moves with the frame's origin without rotating, its linear part is the
+    acceleration of that point."""
     at = Configuration(tree, q)
     if frame == "world_aligned":
         return _seen(at, link, frame, _point_acceleration(at, link, ex.phi.T @ ex.a, v=v)).flat()
@@ -89,7 +89,7 @@ def jacobian_rate_times_velocity(
 
 
 def _value_at_frame(at: Configuration, expression: Expression, **vectors: Any) -> Motion:
-    """The value of an expression B* x; the ground has none."""
+    """The value of an expression B* x; zero for the ground."""
     (motion,) = evaluate(expression, at, **vectors)
     return NO_MOTION if motion is None else motion
 

@@ -45,9 +45,8 @@ def frame_pose(tree: Tree, q: Sequence[Scalar], link: str) -> list[list[Scalar]]
 
 
 def joint_motions(at: Configuration) -> list[dict[tuple[int, int], Motion]]:
-    """For every link, the motions phi* H* due to the joints on its path, by joint and degree of freedom, in its
-    internal frame.
-    """
+    """For every link, the motions phi* H* by the joints on its path, by joint and degree of freedom, in its internal
+    frame."""
 
     def step(i: int, parent: dict[tuple[int, int], Motion] | None) -> dict[tuple[int, int], Motion]:
         kinematics = at.joint_kinematics[i]

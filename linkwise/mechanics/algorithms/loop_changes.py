@@ -1,5 +1,5 @@
-"""How what a loop asks of a motion changes along q (spencer2004 4.4, Appendix B): on numbers with slopes along the
-coordinates of the joints on the way around it."""
+"""Derivatives of loop equations along q (spencer2004 4.4, Appendix B), by jets along the coordinates of the joints
+around a loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LoopChanges:
     """Derivatives along the coordinates of one loop or coupling.
 
     rows           of the loop among all constraints
-    coordinates   those that enter it
+    coordinates    those that the loop depends on
     velocity       (rows, coordinates): of G v
     acceleration   (rows, coordinates): of G a + dG/dt v
     forces         (coordinates, coordinates): of G* lambda
@@ -59,7 +59,7 @@ def loop_changes(
 
 
 def _coordinates(tree: Tree, loop: Constraint) -> list[int]:
-    """Coordinates of the joints around a loop, or of those that a coupling ties together."""
+    """Coordinates of the joints around a loop, or of a coupling."""
     mechanism = tree.mechanism
     slices = (mechanism.v_index(mechanism.bodies[i].joint) for i in loop.bodies_within(mechanism))
     return sorted({c for columns in slices for c in range(columns.start, columns.stop)})

@@ -1,6 +1,5 @@
-"""Loop constraints (spencer2004 2.1c-2.3, A.3.2): what must vanish, its Jacobian and its bias, in O(path) per loop.
-Couplings are functions of a few coordinates, and stand among the loops as they do in ``Mechanism.loops``.
-"""
+"""Loop constraints (spencer2004 2.1c-2.3, A.3.2): closure errors, Jacobian and bias, in O(path) per loop. Couplings are
+functions of a few coordinates, in the order of ``Mechanism.loops``."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ def constraint_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
 @algorithm(("q", "v"), "constraint_error", reason=LOOPS)
 def constraint_bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """(m,): dG/dt v, the second derivative of g along the motion with constant v, without forming dG/dt (2.3); less the
-    accelerations that drives ask for."""
+    accelerations prescribed by drives."""
     at, rates = Configuration(tree, q), tree.velocities(v)
     return [x for way in at.ways for x in _bias(at, way, rates)]
 
@@ -55,12 +54,12 @@ def constraints_of(at: Configuration, way: Walk | Tie, v: Sequence[Scalar]) -> t
 
 
 def driven_rates(at: Configuration) -> list[Scalar]:
-    """(m,): what G v is to be, zero but for drives."""
+    """(m,): prescribed values of G v, zero except for drives."""
     return [way.aim.velocity for way in at.ways for _ in range(way.loop.n_constraints)]
 
 
 def driven_accelerations(at: Configuration) -> list[Scalar]:
-    """(m,): rates of what G v is to be."""
+    """(m,): rates of the prescribed values of G v."""
     return [way.aim.acceleration for way in at.ways for _ in range(way.loop.n_constraints)]
 
 
@@ -84,7 +83,7 @@ def _rows(at: Configuration, way: Walk | Tie) -> list[dict[int, Scalar]]:
 
 
 def _bias(at: Configuration, way: Walk | Tie, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """dG/dt v of a loop or coupling, less the acceleration that a drive asks for."""
+    """dG/dt v of a loop or coupling, less the acceleration prescribed by a drive."""
     return [x - way.aim.acceleration for x in way.acceleration(at, rates)]
 
 
@@ -100,14 +99,14 @@ def joint_forces(at: Configuration, way: Walk | Tie, multipliers: Sequence[Scala
 
 @algorithm(("q",), reason=LOOPS)
 def loop_motion_maps(tree: Tree, q: Sequence[Scalar]) -> Matrix:
-    """(m, 6): rates of the closures per unit motion [omega; v] of side B against side A, in the frame ``pose_b``.
-    Couplings have no sides, and zeros."""
+    """(m, 6): rates of the closures per unit motion [omega; v] of side B relative to side A, in the frame ``pose_b``.
+    Zero for couplings, which have no sides."""
     return [row for way in Configuration(tree, q).ways for row in way.motion_maps()]
 
 
 @algorithm(("q", "v"), reason=LOOPS)
 def constrained_terms(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
-    """(nv + m, nv + 2): [M, h, 0; G, dG/dt v, g], all that the equations of motion (2.1-2.3) need, in one kernel."""
+    """(nv + m, nv + 2): [M, h, 0; G, dG/dt v, g], all terms of the equations of motion (2.1-2.3) in one kernel."""
     upper = [[*row, h, 0.0] for row, h in zip(mass_matrix(tree, q), bias_force(tree, q, v), strict=True)]
     biases = zip(constraint_jacobian(tree, q), constraint_bias(tree, q, v), position_error(tree, q), strict=True)
     return upper + [[*row, bias, error] for row, bias, error in biases]

@@ -1,4 +1,4 @@
-"""A plan as text: the seven levels of rodriguez1992 Section IX (Fig. 3), as they are on one mechanism."""
+"""Text of a plan: the seven levels of rodriguez1992 Section IX (Fig. 3), for one mechanism."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def explain(
 ) -> str:
     """Expressions, their operators, sweeps, recursions, link transitions, joints and coordinate transforms.
 
-    computed     expressions and their plans, in the order in which they run
-    tree         the tree that they run on
-    operations   the scalar operations of each sweep, by its label
-    saved        by simplifying, in words
+    computed     expressions and their plans, in the order of execution
+    tree         the tree of the computation
+    operations   scalar operations of each sweep, by its label
+    saved        savings by simplification, in words
     """
     sweeps = [sweep for computation in computed for sweep in computation.plan.sweeps]
     labels = [(sweep.direction.replace("_", " "), name_of(sweep)) for sweep in sweeps]
@@ -74,7 +74,7 @@ def explain(
 
 
 def _written(computation: Computation, saved: str) -> Iterable[str]:
-    """The expression as given, simplified, written out, and as it is computed, where these differ."""
+    """The expression as given, simplified, expanded, and as computed, where these differ."""
     yield str(computation.expression)
     if saved:
         yield f"simplified to {computation.form}: {saved}"
@@ -112,7 +112,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) -> Iterable[str]:
-    """Direction, tasks and operations of each sweep; sweeps that do the same share one count."""
+    """Direction, tasks and operations of each sweep; sweeps with equal tasks share one count."""
     for direction, label in labels:
         cost = operations.get(f"{label}, {direction}")
         alike = labels.count((direction, label))

@@ -1,8 +1,8 @@
-"""Actions of the operators at loops (see ``actions.py``): map motions of links to rates of the loop constraints.
+"""Actions of the operators at loops (see ``actions.py``): maps from motions of links to rates of the loop constraints.
 
-A loop sees the motion of its side B against its side A.  Joints that carry both sides alike do not enter: L phi* and
-phi L* are therefore taken along the way from A to B at once (``recursions/loops.py``), not by a sweep over all links.
-Couplings of joints stand among the loops: they see the motion of a link against its parent, along the joint.
+A loop depends on the motion of its side B relative to its side A.  Joints inward of both sides do not enter: L phi* and
+phi L* are therefore computed along the path from A to B (``recursions/loops.py``), not by a sweep over all links.
+Couplings of joints are among the loops: they depend on the motion of a link relative to its parent, along the joint.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _forces(by_joints: bool) -> Callable[[Evaluation, Step, int], Force | None]:
 
 
 def _join_rates(build: StepBuilder, action: Action, space: Space, value: Combination) -> Step:
-    """L phi* x along the loops, where nothing but x enters phi*."""
+    """L phi* x along the loops, if x is the only input of phi*."""
     if all(step.action is PHI_ADJOINT and not step.absorbed and "w" not in step.inputs for step, _ in value):
         value = weighted_sum((weight, step.inputs.get("x", ())) for step, weight in value)
         action = L_PHI
@@ -66,7 +66,7 @@ def _join_rates(build: StepBuilder, action: Action, space: Space, value: Combina
 
 
 def _bias(run: Evaluation, step: Step, i: int) -> list[Scalar]:
-    """Second derivatives of the loops while the links have velocities V and no accelerations."""
+    """Second derivatives of the loops for link velocities V without accelerations."""
     rates: list[Scalar] = []
     for way in run.at.ways:
         if isinstance(way, Tie):

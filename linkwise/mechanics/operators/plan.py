@@ -1,10 +1,10 @@
-"""A plan: how an expression is computed on one mechanism.  It is what runs, what is printed and what is counted.
+"""A plan: how an expression is computed on one mechanism.  Plans are executed, printed and counted.
 
     plan = plan_for(expression, mechanism)    chooses structure, steps and sweeps
     plan.run(at, vectors)                     computes it on a tree at a configuration, sweep by sweep
-    plan.sweeps                               what ``run`` does, in its order
+    plan.sweeps                               the sweeps of ``run`` in order
 
-Plans of matrices are made of plans: unit columns through the recursions, rows instead of columns, a matrix over all
+Plans of matrices contain other plans: unit columns through the recursions, rows instead of columns, a matrix over all
 joints reduced to the coordinates, a matrix that is factored.
 """
 
@@ -37,23 +37,23 @@ from .vectors import component, flattened, given, input_vectors, places, size_of
 Vectors = Mapping[str, Sequence[Any]]  # values per link, in internal frames
 
 COLUMN = "column"
-ROWS_PAY = 1.5  # columns per row from which a matrix costs less row by row
-DEEP = 100  # joints in a row beyond which columns are swept rather than computed by recursion, which Python limits
+ROWS_PAY = 1.5  # columns per row above which a matrix costs less row by row
+DEEP = 100  # joints in a row above which columns are swept rather than computed by recursion, which Python limits
 
 
 class Plan:
-    """Evaluation plan of an expression. ``computed`` is the expression in the operators that are applied."""
+    """Evaluation plan of an expression. ``computed`` is the expression in applied operators."""
 
     computed: Expression
 
     @property
     def parts(self) -> tuple[Plan, ...]:
-        """The plans that run before it does something itself."""
+        """The plans that run before the plan's own work."""
         return ()
 
     @property
     def own_sweeps(self) -> tuple[Sweep[Step], ...]:
-        """The sweeps it makes itself."""
+        """The plan's own sweeps."""
         return ()
 
     @property
@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def own_walks(self) -> tuple[Step, ...]:
-        """The steps that it does itself around loops, without a sweep."""
+        """The plan's own steps around loops, outside sweeps."""
         return ()
 
     @property
@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Lines about computations besides sweeps."""
+        """Lines about computations outside sweeps."""
         return iter(())
 
     def run(self, at: Configuration, vectors: Vectors) -> Any:
@@ -86,10 +86,10 @@ class Recursions:
     """Steps of a vector expression, in sweeps.
 
     value          the result, a sum of steps
-    sweeps         the fewest alternating sweeps over the links that compute them
-    walks          steps that go around loops instead
+    sweeps         the fewest alternating sweeps over the links that compute the steps
+    walks          steps along loops, outside sweeps
     regrouped      steps that may use regrouped inertias
-    factored       the plans of matrices that are factored, and whose inverses are multiplied by
+    factored       the plans of factored matrices, whose inverses are applied
     """
 
     value: Combination
@@ -110,7 +110,7 @@ class Recursions:
         return Recursions(value, sweeps_of(steps), walks, regrouped, factored)
 
     def evaluation(self, at: Configuration, vectors: Vectors) -> Callable[[Vectors], Evaluation]:
-        """Factors the inner matrices; what is returned makes an evaluation with further vectors."""
+        """Factor the inner matrices; the returned function makes an evaluation for further vectors."""
         if self.factored and isinstance(at.tree, RolledTree):
             raise NotRolled("a matrix over all links is factored")
         factors = {inverse: _factor(inverse, plan.run(at, vectors)) for inverse, plan in self.factored}
@@ -118,8 +118,8 @@ class Recursions:
         return lambda more: Evaluation(at, {**vectors, **more}, self.regrouped, composites, factors)
 
     def run(self, *evaluations: Evaluation, every_step: bool) -> None:
-        """Sweep by sweep, link by link, in the order that the emitted code will have; only what is the same for all
-        vectors unless ``every_step``."""
+        """Sweep by sweep, link by link, in the order of the emitted code; only steps independent of the vectors unless
+        ``every_step``."""
         links = evaluations[0].at.tree.links
         for sweep in self.sweeps:
 
@@ -134,7 +134,7 @@ class Recursions:
 
 @dataclass(frozen=True)
 class VectorPlan(Plan):
-    """Sweeps that give a vector."""
+    """Sweeps that compute a vector."""
 
     computed: Expression
     recursions: Recursions
@@ -164,13 +164,13 @@ class VectorPlan(Plan):
         return [[evaluation.total(self.recursions.value, i) for i in links] for evaluation in evaluations]
 
     def prepare(self, at: Configuration) -> None:
-        """Compute what does not depend on the vectors."""
+        """Compute steps that are independent of the vectors."""
         self.recursions.run(self.recursions.evaluation(at, {})({}), every_step=False)
 
 
 @dataclass(frozen=True)
 class Columns(Plan):
-    """A matrix by unit columns through the recursions; of a symmetric one, what is on and above the diagonal."""
+    """A matrix by unit columns through the recursions; for a symmetric one, only the upper triangle."""
 
     computed: Expression
     recursions: Recursions
@@ -211,7 +211,7 @@ class Columns(Plan):
             for sweep in recursions.sweeps
             for step in sweep.tasks
         }
-        # Rows run outwards: what a last sweep outwards adds is there when it is asked for, one link at a time.
+        # Rows run outwards: contributions of a last sweep outwards are computed on demand, one link at a time.
         outward_last = recursions.sweeps and recursions.sweeps[-1].direction == BASE_TO_TIP
         swept = recursions.sweeps[:-1] if self.symmetric and outward_last else recursions.sweeps
         deep = depth_of(at.tree.mechanism) > DEEP
@@ -241,9 +241,8 @@ class Columns(Plan):
         return [[component(at, codomain, i, run.total(value, i), m) for run in runs] for i, m in places(at, codomain)]
 
     def _entries_by_pairs(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
-        """A symmetric matrix whose columns go inwards, in pairs: a column that begins at a link and one that arrives
-        from further out.
-        """
+        """A symmetric matrix with columns that go inwards, by pairs of a column that begins at a link and one from an
+        outer link."""
         recursions = self.recursions
         tasks = [step for sweep in recursions.sweeps for step in sweep.tasks]
         passing = [step for step in tasks if step.direction is not None and not step.action.shared]
@@ -271,7 +270,7 @@ class Columns(Plan):
 
 @dataclass(frozen=True)
 class Around(Plan):
-    """A plan that does something with the matrix of another."""
+    """A plan that postprocesses the matrix of another plan."""
 
     inner: Plan
 
@@ -336,7 +335,7 @@ class Inverted(Around):
 
 @dataclass(frozen=True)
 class Innovations(Around):
-    """A* D^-1 A with A as a matrix: columns of A multiplied in pairs, joint by joint; nothing is swept out again."""
+    """A* D^-1 A with A as a matrix: columns of A multiplied in pairs, joint by joint, without an outward sweep."""
 
     @property
     def notes(self) -> Iterator[str]:
@@ -355,7 +354,7 @@ class Innovations(Around):
 
 @dataclass(frozen=True)
 class Congruence(Plan):
-    """J X^-1 J* with J and X as matrices: columns of J* are solved for, then multiplied by the rows of J."""
+    """J X^-1 J* with J and X as matrices: solves for columns of J*, then multiplies by the rows of J."""
 
     left: Plan
     middle: Plan
@@ -396,7 +395,7 @@ def plan_as_written(expression: Expression, mechanism: Mechanism) -> Plan:
 
 
 def specialized(expression: Expression, mechanism: Mechanism) -> Expression:
-    """The expression for the mechanism: without S where no joint mimics another."""
+    """The expression for the mechanism: without S if there are no mimic joints."""
     return expression if mechanism.coordinates.mimic_joints else without_mimic_joints(expression)
 
 
@@ -457,7 +456,7 @@ def _joined(factors: tuple[Expression, ...]) -> Expression:
 
 
 def depth_of(mechanism: Mechanism) -> int:
-    """The number of joints on the longest way out."""
+    """The number of joints on the longest path outwards."""
     depths: list[int] = []
     for parent in mechanism.tree.parents:
         depths.append(depths[parent] + 1 if parent >= 0 else 1)
@@ -476,7 +475,7 @@ def apply(expression: Expression, tree: Tree, q: Sequence[Scalar], **vectors: An
 
 
 def applied(plan: Plan, expression: Expression, at: Configuration, vectors: Mapping[str, Any]) -> Any:
-    """The result of ``apply``, by a plan made before."""
+    """The result of ``apply`` by an existing plan."""
     spaces = input_vectors(specialized(expression, at.tree.mechanism))
     result = plan.run(at, {name: given(at, space, vectors[name]) for name, space in spaces.items()})
     if not expression.is_vector:
@@ -486,7 +485,7 @@ def applied(plan: Plan, expression: Expression, at: Configuration, vectors: Mapp
 
 
 def evaluate(expression: Expression, at: Configuration, **vectors: Any) -> list[Any]:
-    """The value at every link (or the only one) of a vector expression in internal frames; vectors as for ``apply``."""
+    """The value at every link (or a single one) of a vector expression in internal frames; vectors as for ``apply``."""
     spaces = input_vectors(specialized(expression, at.tree.mechanism))
     values = {name: given(at, space, vectors[name]) for name, space in spaces.items()}
     return plan_for(expression, at.tree.mechanism).run(at, values)

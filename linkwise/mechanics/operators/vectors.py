@@ -47,7 +47,7 @@ def size_of(space: Space, mechanism: Mechanism) -> int:
 
 
 def given(at: Configuration, space: Space, array: Any) -> list[Any]:
-    """An array as the user gives it, as values per link."""
+    """A user's array as values per link."""
     if space == JOINT:
         return at.tree.per_joint(array)
     if space in (COORDINATE, LOOP):
@@ -58,7 +58,7 @@ def given(at: Configuration, space: Space, array: Any) -> list[Any]:
 
 
 def flattened(at: Configuration, space: Space, values: Sequence[Any]) -> Any:
-    """Values per link as the array that the user gets."""
+    """Values per link as the user's array."""
     numbers = [to_user(at, space, i, value) for i, value in enumerate(values)]
     if space in (FORCE, MOTION):
         return numbers

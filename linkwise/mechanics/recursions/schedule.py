@@ -1,7 +1,7 @@
-"""Schedule tasks by their dependencies, and fuse those that can share a sweep.
+"""Schedule tasks by their dependencies, and fuse tasks into common sweeps.
 
-A task runs over all links in one direction, or is local to a link (no direction).  In one sweep every task of
-its direction can run whose inputs were ready before, or become ready at the same link in the same sweep.
+A task runs over all links in one direction, or is local to a link (no direction).  A sweep can run every task of its
+direction whose inputs are ready before it, or become ready at the same link during it.
 """
 
 from __future__ import annotations

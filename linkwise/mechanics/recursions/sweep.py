@@ -1,4 +1,4 @@
-"""The two sweeps over a tree.  Everything the algorithms do along the links goes through here."""
+"""The two sweeps over a tree, used by all recursions along the links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Message = TypeVar("Message")
 
 
 def sweep_over(direction: str, name: str) -> Callable[[str], AbstractContextManager[None]]:
-    """A sweep over groups of links: it is recorded, and what comes back labels what is computed at a group."""
+    """Record a sweep over groups of links; the returned function labels computations at a group."""
     log = current()
     if log:
         log.start(direction, name)
@@ -56,7 +56,7 @@ def tip_to_base(
 
 
 def _labelled(order: Iterable[int], links: tuple[Link, ...], direction: str, name: str) -> Iterator[int]:
-    """The links in order; the sweep is recorded, and what is computed at a link labelled."""
+    """The links in order; records the sweep and labels computations at each link."""
     log = current()
     if log is None:
         yield from order
