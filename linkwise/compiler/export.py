@@ -58,7 +58,7 @@ def c_file(algorithm: Any, mech: Mechanism, name: str | None = None, **options: 
     if name is not None and (not isinstance(name, str) or identifier(name, set(RESERVED)) != name):
         raise ValueError(f"name must be a C identifier that is no reserved word, such as 'arm_dynamics', not {name!r}")
     if isinstance(algorithm, Kernel):
-        kernel = _of_mechanism(algorithm, mech, options)
+        kernel = _check_mechanism(algorithm, mech, options)
     else:  # Tracing suffices for the export: the interpreter as target avoids compiling machine code.
         kernel = compile(algorithm, mech, target="numpy", **options)
     program = dataclasses.replace(kernel.program, name=name or kernel.program.name)
@@ -67,7 +67,7 @@ def c_file(algorithm: Any, mech: Mechanism, name: str | None = None, **options: 
     return f"/*\n{head} */\n{OPEN_FOR_CPP}{source}{CLOSE_FOR_CPP}"
 
 
-def _of_mechanism(kernel: Kernel, mech: Mechanism, options: dict[str, Any]) -> Kernel:
+def _check_mechanism(kernel: Kernel, mech: Mechanism, options: dict[str, Any]) -> Kernel:
     """Return ``kernel`` if it belongs to this mechanism; raise otherwise."""
     if options:
         raise TypeError(f"{kernel!r} is compiled already and takes no {', '.join(options)}: give that to compile")

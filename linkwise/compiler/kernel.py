@@ -151,7 +151,7 @@ class Kernel:
         from . import passes
         from .ir import printer
 
-        stages = [("trace", self.traced), *passes.after_each_pass(self.traced)]
+        stages = [("trace", self.traced), *passes.run_passes(self.traced)]
         return Text("\n".join(f"== {name}\n{printer.text(program)}" for name, program in stages))
 
     def source(self, language: str = "llvm") -> str:
@@ -164,15 +164,15 @@ class Kernel:
         """Closed formulas of the results in symbols of the inputs, with the mechanism's numbers; for small mechanisms.
         ``linkwise.codegen.symbolic`` also has symbols for these numbers."""
         from .formulas import expanded  # imported here: rarely used
-        from .formulas.formulas import formulas_of
+        from .formulas.formulas import make_formulas
 
         program = self.straight_line
         shapes = self.input_shapes
-        return formulas_of(
+        return make_formulas(
             self.name,
             [(array.name, array.shape) for array in program.inputs],
             [(array.name, array.shape) for array in program.outputs],
-            lambda algebra, given: expanded(program, algebra, given),
+            lambda algebra, symbol_of: expanded(program, algebra, symbol_of),
             holonomic=shapes.get("q") == shapes.get("v", shapes.get("q")),
         )
 
@@ -203,8 +203,8 @@ class Kernel:
         for section, node, times in self.program.nodes_by_section:
             if node.op.counts:
                 label, _, link = section.rpartition(": ")
-                own = sections.setdefault(label, {})
-                own[link] = own.get(link, 0) + len(node.op.counts) * times
+                links = sections.setdefault(label, {})
+                links[link] = links.get(link, 0) + len(node.op.counts) * times
         return sections
 
     def _counted(self) -> str:

@@ -76,7 +76,7 @@ if not TYPE_CHECKING:
         return tuple(tables[name])
 
 
-def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
+def _load_on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
     from .runtime import gpu  # imported here: few machines have a GPU
 
     return gpu.load_function(program, dtype)
@@ -89,7 +89,7 @@ for _target in (
         "cuda",
         cuda_c.emit,
         name="cuda",
-        load=_on_gpu,
+        load=_load_on_gpu,
         over_time=True,
         loops=True,
         loops_of_lists=False,  # GPU threads have no fast memory for lists; straight-line code is compiled in parts

@@ -30,8 +30,8 @@ from .kernel import Kernel
 from .known_targets import load
 from .passes.differentiate import Directions, differentiate
 from .recipes import remembered
-from .requests import algorithm_of, checked_settings, parameter_arrays, refuse_unused, too_deep
-from .rolling import choice, examples_of, rolled
+from .requests import checked_settings, find_algorithm, parameter_arrays, refuse_unused, too_deep
+from .rolling import choice, list_examples, rolled
 from .runtime.memory import collection_paused
 from .trace import inline, trace
 
@@ -70,7 +70,7 @@ def compile(
                  compute it as written and not in the cheapest equal form (``Expression.simplify``)
     """
     try:
-        chosen = algorithm_of(algorithm, mech, ports)
+        chosen = find_algorithm(algorithm, mech, ports)
         kernel = _compiled(chosen, mech, dtype, target, parameters, loops, options)
         known = not isinstance(algorithm, (Algorithm, Expression)) and chosen.name in ALGORITHMS
         named = chosen.name if known else algorithm
@@ -96,12 +96,12 @@ def _compiled(
     settled = chosen.with_defaults(mech, options)
     with collection_paused(), stages(f"compile {chosen.name}", 2) as bar:
         bar.stage("tracing")
-        found = remembered(_for_kernel, chosen, mech, tuple(parameters), settled, loops)
-        sweeps, by_hand, explained = found.notes
-        plan = (lambda operations: found.again().traced.explanation(operations)) if explained else None
+        entry = remembered(_trace_for_kernel, chosen, mech, tuple(parameters), settled, loops)
+        sweeps, by_hand, explained = entry.notes
+        plan = (lambda operations: entry.again().traced.explanation(operations)) if explained else None
         bar.stage("machine code")
         configurations = dict.fromkeys(chosen.configurations, mech)
-        return loaded(found.program, dtype, target, [(a, b) for a, b in sweeps], configurations, plan, by_hand)
+        return loaded(entry.program, dtype, target, [(a, b) for a, b in sweeps], configurations, plan, by_hand)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _ForKernel:
         return self.traced.program
 
 
-def _for_kernel(
+def _trace_for_kernel(
     chosen: Algorithm, mech: Mechanism, parameters: Sequence[str], options: Mapping[str, Any], loops: bool | None
 ) -> _ForKernel:
     traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
@@ -167,7 +167,7 @@ class Traced:
         computed, tree, saved, looped = self.computed, self.tree, self.saved, self.program.loops
         if computed is None:
             return None
-        return lambda operations: explain(computed, examples_of(tree) if looped else tree, operations, saved)
+        return lambda operations: explain(computed, list_examples(tree) if looped else tree, operations, saved)
 
 
 def trace_cheapest_form(
@@ -203,25 +203,25 @@ def trace_with_plan(
     per link class (True), link by link (False), or whichever pays (None). ``stages``: stages of a step become one loop.
     """
     extra, entries = parameter_arrays(mech, parameters)
-    base, log = derived_from(algorithm.differentiates, mech, parameters)
+    base, log = trace_derivatives(algorithm.differentiates, mech, parameters)
     options = algorithm.with_defaults(mech, options or {})
-    own = [Array(name, shape) for name, shape in algorithm.shapes(mech, options)]
+    inputs = [Array(name, shape) for name, shape in algorithm.shapes(mech, options)]
     computed = algorithm.computations(mech, **options)
     at_user_origins = algorithm.needs_user_origins(computed)
     without = algorithm.in_loops and algorithm.in_loops.operations_without(mech)
     if loops or (loops is None and choice.may_pay(mech.n_links, without)):
-        found = _with_loops(algorithm, mech, parameters, options, computed, at_user_origins, bool(loops))
-        if found is not None:
-            return _without_overflow(found, algorithm, mech)
+        result = _trace_loops(algorithm, mech, parameters, options, computed, at_user_origins, bool(loops))
+        if result is not None:
+            return _check_overflow(result, algorithm, mech)
     trees: list[Tree] = []
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
-        values = zip(arrays[len(own) :], entries, strict=True)
+        values = zip(arrays[len(inputs) :], entries, strict=True)
         numbers = {key: array[at] for array, places in values for key, at in places}
         trees.append(build_tree(mech, numbers, at_user_origins))
-        given = arrays[: len(own)] if base is None else inline(base, *arrays)
-        found = algorithm.run(computed, trees[0], given, options)
-        results = [np.array(x, dtype=object) for x in ((found,) if isinstance(algorithm.output, str) else found)]
+        symbols = arrays[: len(inputs)] if base is None else inline(base, *arrays)
+        result = algorithm.run(computed, trees[0], symbols, options)
+        results = [np.array(x, dtype=object) for x in ((result,) if isinstance(algorithm.output, str) else result)]
         shapes = [algorithm.result_shape(name, mech, computed, options) for name in algorithm.outputs]
         return [x if shape is None else x.reshape(shape) for x, shape in zip(results, shapes, strict=True)]
 
@@ -230,7 +230,7 @@ def trace_with_plan(
 
     try:
         with logged(log):
-            traced = run, [*own, *extra], algorithm.outputs, algorithm.name, listen
+            traced = run, [*inputs, *extra], algorithm.outputs, algorithm.name, listen
             pay = choice.loops_over_lists_pay if loops is None and not stages else None
             program = trace(*traced, pay, folds=stages)
     except ZeroDivisionError:
@@ -238,10 +238,10 @@ def trace_with_plan(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "
             "inverts is singular, such as the inertia of a link without mass"
         ) from None
-    return _without_overflow(Traced(program, log, computed, algorithm.tree_for(trees[0])), algorithm, mech)
+    return _check_overflow(Traced(program, log, computed, algorithm.tree_for(trees[0])), algorithm, mech)
 
 
-def _without_overflow(traced: Traced, algorithm: Algorithm, mech: Mechanism) -> Traced:
+def _check_overflow(traced: Traced, algorithm: Algorithm, mech: Mechanism) -> Traced:
     """Raise if a number computed from the mechanism's numbers overflows."""
     blocks = (block for block, _ in traced.program.blocks)
     if all(isfinite(node.value) for block in blocks for node in block.nodes if node.op is CONST):
@@ -252,7 +252,7 @@ def _without_overflow(traced: Traced, algorithm: Algorithm, mech: Mechanism) -> 
     )
 
 
-def _with_loops(
+def _trace_loops(
     algorithm: Algorithm,
     mech: Mechanism,
     parameters: Sequence[str],
@@ -295,7 +295,7 @@ def trace_algorithm(
     return traced.program, traced.log
 
 
-def derived_from(name: str | None, mech: Mechanism, parameters: Sequence[str]) -> tuple[Program | None, SweepLog]:
+def trace_derivatives(name: str | None, mech: Mechanism, parameters: Sequence[str]) -> tuple[Program | None, SweepLog]:
     """The program of an algorithm that ``differentiates`` another one: the result of the other, and as second output
     its derivatives along tangent directions of its first input, a configuration."""
     if name is None:

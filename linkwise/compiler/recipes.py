@@ -50,7 +50,7 @@ _VERSIONS = ("numpy", "scipy", "llvmlite")
 #: Prefixes of modules whose functions may take part in programs.
 _OURS = __name__.partition(".")[0] + "."
 _PARTS = tuple(_OURS + part for part in ("compiler.", "mechanics", "mechanism"))
-_ONLOOKERS = ("after_each_pass",)  # tests may replace it; passes come after the cached stage
+_ONLOOKERS = ("run_passes",)  # tests may replace it; passes come after the cached stage
 _NUMBER = struct.Struct("<d")
 _enabled = True
 
@@ -62,11 +62,11 @@ class Foreign(TypeError):
 # -- what is kept ---------------------------------------------------------------------------------------
 
 
-def _of_outline(name: str) -> Any:
+def _outline_field(name: str) -> Any:
     return property(lambda program: program.__dict__[name])
 
 
-def _of_whole(name: str) -> Any:
+def _program_field(name: str) -> Any:
     return property(lambda program: getattr(program._whole, name))
 
 
@@ -85,25 +85,25 @@ class Outlined(Program):
 
     @cached_property
     def _whole(self) -> Program:
-        whole: Program = self.__dict__["_make"]()
-        if (whole.inputs, whole.outputs) != (self.inputs, self.outputs):
+        program: Program = self.__dict__["_make"]()
+        if (program.inputs, program.outputs) != (self.inputs, self.outputs):
             raise RuntimeError(
                 f"{self.name}: what was kept on disk is not what its recipe makes now: "
                 "linkwise.codegen.cache.clear() deletes it; please report this"
             )
-        if whole.content != self.content:  # stored by a processor whose linear algebra rounds constants differently
-            self.__dict__.update({name: getattr(whole, name) for name in (*_PLAIN, "sparsity")})
+        if program.content != self.content:  # stored by a processor whose linear algebra rounds constants differently
+            self.__dict__.update({name: getattr(program, name) for name in (*_PLAIN, "sparsity")})
             if self.recipe is not None:
-                cache.store(self.recipe, _written(whole, self.__dict__["_notes"]), cache.OUTLINE)
-        return whole
+                cache.store(self.recipe, _written(program, self.__dict__["_notes"]), cache.OUTLINE)
+        return program
 
     def __reduce__(self) -> Any:
         return copy.copy, (self._whole,)
 
     # Attributes in the outline that programs compute; then fields of programs that the outline lacks.
-    size, op_counts, has_loops, sparsity = map(_of_outline, ("size", "op_counts", "has_loops", "sparsity"))
+    size, op_counts, has_loops, sparsity = map(_outline_field, ("size", "op_counts", "has_loops", "sparsity"))
     nodes, results, loops, numbers, cells, sparse = map(
-        _of_whole, ("nodes", "results", "loops", "numbers", "cells", "sparse")
+        _program_field, ("nodes", "results", "loops", "numbers", "cells", "sparse")
     )
 
 
@@ -170,9 +170,9 @@ def remembered(function: Callable[..., Any], *arguments: Any) -> Remembered:
 
     key = recipe(function, *arguments) if _enabled else None
     kept = cache.fetch(key, cache.OUTLINE) if key is not None else None
-    found = _read(kept) if kept is not None else None
-    if found is not None:
-        outline, notes = found
+    stored = _read(kept) if kept is not None else None
+    if stored is not None:
+        outline, notes = stored
         program: Program = Outlined.of(outline, notes, lambda: _program(again()))
         return Remembered(program, notes, again)
     made = again()
@@ -220,8 +220,8 @@ def recipe(function: Callable[..., Any], *arguments: Any) -> str | None:
     if not _runs_its_sources():
         return None
     try:
-        made = _Digests().of((function, arguments))
-        return hashlib.sha256(made + _environment() + _of_registered()).hexdigest()
+        made = _Digests().encode((function, arguments))
+        return hashlib.sha256(made + _environment() + _registration_digest()).hexdigest()
     except (Foreign, RecursionError):
         return None
 
@@ -291,7 +291,7 @@ class _LoadedCode:
         if new and _sources_changed():
             return False
         for name, module in new.items():
-            functions = list(_functions_of(name, module)) if name.startswith(_PARTS) else []
+            functions = list(_list_functions(name, module)) if name.startswith(_PARTS) else []
             if not all(_is_installed(value) for _, values in functions for value in values.values()):
                 return False
             self._modules.add(name)
@@ -303,7 +303,7 @@ class _LoadedCode:
         return True
 
 
-def _functions_of(name: str, module: types.ModuleType) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+def _list_functions(name: str, module: types.ModuleType) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
     """Namespaces of a module and its classes, with their functions and properties."""
     spaces: list[Mapping[str, Any]] = [vars(module)]
     spaces += [vars(x) for x in spaces[0].values() if isinstance(x, type) and x.__module__ == name]
@@ -333,8 +333,8 @@ _LOADED = _LoadedCode()
 
 def _version_files(name: str) -> list[Path]:
     """Files with the version of a package: quicker than its metadata or an import."""
-    found = importlib.util.find_spec(name)
-    folder = Path(found.origin or "").parent if found else None
+    spec = importlib.util.find_spec(name)
+    folder = Path(spec.origin or "").parent if spec else None
     return [] if folder is None else [file for file in sorted(folder.glob("*version.py")) if file.is_file()]
 
 
@@ -346,9 +346,9 @@ def _sources() -> Iterator[Path]:
             yield part
 
 
-def _of_registered() -> bytes:
+def _registration_digest() -> bytes:
     """A digest of user registrations, which algorithms may look up by name."""
-    return _Digests().of(dict(REGISTERED)) if REGISTERED else b""
+    return _Digests().encode(dict(REGISTERED)) if REGISTERED else b""
 
 
 _DIGEST = "_digest"  # cached data of a mechanism: equal mechanisms may have different initial configurations
@@ -364,7 +364,7 @@ class _Digests:
         self._known: dict[int, tuple[bytes, Any]] = {}  # keyed by id, with the object to keep the id valid
         self._open: list[int] = []  # objects under way, to detect cycles
 
-    def of(self, value: Any) -> bytes:
+    def encode(self, value: Any) -> bytes:
         kind = type(value)
         if kind is float:
             return b"f" + _NUMBER.pack(value)
@@ -380,70 +380,70 @@ class _Digests:
         if number in self._open:  # a function that encloses itself
             return b"open %d" % (len(self._open) - self._open.index(number))
         self._open.append(number)
-        found = self._of_object(value)
+        content = self._encode_object(value)
         self._open.pop()
-        self._known[number] = found, value
-        return found
+        self._known[number] = content, value
+        return content
 
     def _all(self, tag: str, *parts: Any) -> bytes:
-        return b"#" + hashlib.sha256(f"{tag} {len(parts)} ".encode() + b"".join(map(self.of, parts))).digest()
+        return b"#" + hashlib.sha256(f"{tag} {len(parts)} ".encode() + b"".join(map(self.encode, parts))).digest()
 
-    def _of_object(self, value: Any) -> bytes:
+    def _encode_object(self, value: Any) -> bytes:
         if isinstance(value, Mechanism):
-            return self._of_mechanism(value)
+            return self._encode_mechanism(value)
         kind = type(value)
         if kind in (tuple, list):
             return self._all(kind.__name__, len(value), *value)
         if kind in (dict, types.MappingProxyType):
             return self._all("dict", len(value), *(part for item in value.items() for part in item))
         if kind in (set, frozenset):
-            return self._all("set", *sorted(map(self.of, value)))
+            return self._all("set", *sorted(map(self.encode, value)))
         if isinstance(value, np.ndarray):
-            return self._of_array(value)
+            return self._encode_array(value)
         if isinstance(value, (np.generic, np.dtype)):
             return self._all(kind.__name__, repr(value))
         if kind is slice:
             return self._all("slice", value.start, value.stop, value.step)
         if isinstance(value, Program):
-            return self._of_program(value)
+            return self._encode_program(value)
         if isinstance(value, type):
             return self._all("type", *_place(value))
         if isinstance(value, enum.Enum):
             return self._all("enum", type(value), value.name)
-        found = self._of_callable(value)
-        return self._of_fields(value) if found is None else found
+        content = self._encode_callable(value)
+        return self._encode_fields(value) if content is None else content
 
-    def _of_mechanism(self, mech: Mechanism) -> bytes:
+    def _encode_mechanism(self, mech: Mechanism) -> bytes:
         """All data that dynamics may depend on: without notes, pictures and caches."""
         known: bytes | None = mech.__dict__.get(_DIGEST)
         if known is None:
-            self.of(type(mech))
+            self.encode(type(mech))
             names = [x.name for x in dataclasses.fields(mech) if x.init]
             fields = {name: getattr(mech, name) for name in names}
             fields["annotations"] = dataclasses.replace(mech.annotations, notes=(), looks=())
             known = mech.__dict__[_DIGEST] = self._all("mechanism", fields, sorted(mech._changed))
         return known
 
-    def _of_array(self, array: np.ndarray) -> bytes:
+    def _encode_array(self, array: np.ndarray) -> bytes:
         if array.dtype.hasobject:
             return self._all("objects", array.shape, array.ravel().tolist())
-        self.of(type(array))
+        self.encode(type(array))
         return self._all("array", array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
 
-    def _of_program(self, program: Program) -> bytes:
+    def _encode_program(self, program: Program) -> bytes:
         if program.recipe is None:
             raise Foreign("a program that was made without a recipe")
         return self._all("program", program.recipe)
 
-    def _of_callable(self, value: Any) -> bytes | None:
+    def _encode_callable(self, value: Any) -> bytes | None:
         if isinstance(value, types.FunctionType):
             _require_ours(value.__code__.co_filename, value)
             try:
                 cells = [cell.cell_contents for cell in value.__closure__ or ()]
             except ValueError:
                 raise Foreign(f"{value!r} encloses what is not there yet") from None
-            own = (value.__module__, value.__qualname__, value.__defaults__, value.__kwdefaults__)
-            return self._all("function", *own, self._of_code(value.__code__), cells)
+            identity = (value.__module__, value.__qualname__, value.__defaults__, value.__kwdefaults__)
+            return self._all("function", *identity, self._encode_code(value.__code__), cells)
         if isinstance(value, types.MethodType):
             return self._all("method", value.__func__, value.__self__)
         if isinstance(value, functools.partial):
@@ -457,15 +457,15 @@ class _Digests:
             return self._all("cached", value.__wrapped__)
         return None
 
-    def _of_code(self, code: types.CodeType) -> bytes:
-        constants = [self._of_code(x) if isinstance(x, types.CodeType) else x for x in code.co_consts]
+    def _encode_code(self, code: types.CodeType) -> bytes:
+        constants = [self._encode_code(x) if isinstance(x, types.CodeType) else x for x in code.co_consts]
         return self._all("code", code.co_firstlineno, code.co_code, code.co_names, constants)
 
-    def _of_fields(self, value: Any) -> bytes:
+    def _encode_fields(self, value: Any) -> bytes:
         """Class and all fields of an object of the package."""
         kind = type(value)
-        place = _place(kind)
-        if place[0] in ("builtins", "numpy"):
+        qualified_name = _place(kind)
+        if qualified_name[0] in ("builtins", "numpy"):
             raise Foreign(f"{kind.__name__} is no data")
         if dataclasses.is_dataclass(kind):
             names = [x.name for x in dataclasses.fields(kind)]
@@ -473,7 +473,7 @@ class _Digests:
             names = [name for name in _names(value) if not isinstance(getattr(kind, name, None), cached_property)]
         more: tuple[Any, ...] = (tuple(value),) if isinstance(value, tuple) else ()
         more += (dict(value),) if isinstance(value, Mapping) and isinstance(value, dict) else ()
-        return self._all("object", *place, names, *(getattr(value, name) for name in names), *more)
+        return self._all("object", *qualified_name, names, *(getattr(value, name) for name in names), *more)
 
 
 def _names(value: Any) -> list[str]:
@@ -489,10 +489,10 @@ def _names(value: Any) -> list[str]:
 def _place(kind: type) -> tuple[str, str]:
     """Module and name of a class of the package, of Python or of NumPy."""
     module = sys.modules.get(kind.__module__)
-    found: Any = module
+    value: Any = module
     for part in kind.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is not kind:
+        value = getattr(value, part, None)
+    if value is not kind:
         raise Foreign(f"{kind.__qualname__} is not to be found in {kind.__module__}")
     if kind.__module__ not in ("builtins", "numpy"):
         _require_ours(getattr(module, "__file__", None) or "", kind)

@@ -51,20 +51,20 @@ def checked_settings(
     return precision, target, named
 
 
-def algorithm_of(asked: Any, mech: Any, ports: str | Sequence[str] = ()) -> Algorithm:
+def find_algorithm(asked: Any, mech: Any, ports: str | Sequence[str] = ()) -> Algorithm:
     """The requested algorithm for a mechanism, with optional inputs."""
-    algorithm = _algorithm_of(asked)
+    algorithm = _find_algorithm(asked)
     require_mechanism(mech)
     return algorithm.of(mech).with_ports(*names_of(ports))
 
 
-def _algorithm_of(asked: Any) -> Algorithm:
+def _find_algorithm(asked: Any) -> Algorithm:
     if isinstance(asked, Algorithm):
         return asked
     if isinstance(asked, Expression):
         return from_expression(asked)
     if callable(asked):
-        return ALGORITHMS[_name_of(asked)]
+        return ALGORITHMS[_algorithm_name(asked)]
     if not isinstance(asked, str):
         raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
     name = NAME_ALIASES.get(asked.lower(), asked)
@@ -90,7 +90,7 @@ def _formerly_named(name: str) -> Algorithm | None:
     return None
 
 
-def _name_of(function: Callable[..., Any]) -> str:
+def _algorithm_name(function: Callable[..., Any]) -> str:
     """The algorithm that an array function of linkwise is made from; raises for other functions of any name."""
     made = array_function(function)
     if made is not None and made.algorithm is not None:
@@ -134,7 +134,7 @@ def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
     """The input of one name, and the numbers that it replaces."""
     owner, _, kind = name.rpartition(".")
     if kind in OF_JOINTS:
-        return _of_joints(mech, name, owner, kind)
+        return _joint_numbers(mech, name, owner, kind)
     if kind == CONTACT_FRICTION:
         return Array(name, ()), [((kind, k), ...) for k in _contacts(mech, owner)]
     if name == "gravity":
@@ -143,7 +143,7 @@ def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
         driven = [k for k, loop in enumerate(mech.loops) if loop.drive is not None]
         return Array(name, (len(mech.constraints.driven), 3)), [(("drive", k), row) for row, k in enumerate(driven)]
     if kind in SIDES or kind == LENGTH:
-        return _of_loop(mech, name, owner, kind)
+        return _loop_numbers(mech, name, owner, kind)
     if owner:
         if owner not in mech.frames and any(owner == loop.name for loop in mech.loops):
             one_of(f"parameter of loop {owner!r}", kind, (*SIDES, LENGTH))
@@ -154,7 +154,7 @@ def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
     return array, [((kind, i), i) for i in range(mech.n_links)]
 
 
-def _of_joints(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array, Places]:
+def _joint_numbers(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array, Places]:
     """Numbers of one joint, or of all independent joints in the order of v."""
     if joint:
         body = mech.body_index(joint)
@@ -165,7 +165,7 @@ def _of_joints(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array
     return Array(name, (mech.nv,)), slots
 
 
-def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, Places]:
+def _loop_numbers(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, Places]:
     """The pose of one side of a loop, or the length of a distance."""
     matches = [k for k, closure in enumerate(mech.loops) if closure.name == loop and isinstance(closure, Loop)]
     if not matches:

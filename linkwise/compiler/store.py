@@ -61,7 +61,7 @@ def float64_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
 def _made(
     mech: Mechanism, request: Request, key: Any, make: Callable[[Mechanism, Request], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    return stored(mech, key, lambda: _with_constraints(mech, request) or make(mech, request))
+    return stored(mech, key, lambda: _constrained_function(mech, request) or make(mech, request))
 
 
 def _chosen_by_first(mech: Mechanism, request: Request) -> Callable[..., Any]:
@@ -90,7 +90,7 @@ def _chosen_by_first(mech: Mechanism, request: Request) -> Callable[..., Any]:
                     chosen = other(_converting)
                 elif getattr(first, "dtype", None) is _FLOAT32:
                     if all(map(is_single, arrays)):
-                        chosen = other(_in_float32)
+                        chosen = other(_float32_function)
                     elif any(map(is_foreign, arrays)):
                         chosen = other(_converting)
                 return chosen(*arrays) if out is None else chosen(*arrays, out=out)
@@ -105,7 +105,7 @@ def _chosen_by_first(mech: Mechanism, request: Request) -> Callable[..., Any]:
     return with_general(function, instead)
 
 
-def _with_constraints(mech: Mechanism, request: Request) -> Callable[..., Any] | None:
+def _constrained_function(mech: Mechanism, request: Request) -> Callable[..., Any] | None:
     """The function of arrays that also solves for a mechanism's constraints; None without constraints, or if the
     algorithm does not solve."""
     name, *settings = request if isinstance(request, tuple) else (request,)
@@ -169,12 +169,12 @@ def _kernel(
     from .recipes import Outlined, remembered  # imported here to keep ``import linkwise`` quick
     from .runtime import cpu
 
-    found = remembered(_MadeKernel.of, *asked)
-    if not isinstance(found.program, Outlined):
-        made: _MadeKernel = found.again()
+    entry = remembered(_MadeKernel.of, *asked)
+    if not isinstance(entry.program, Outlined):
+        made: _MadeKernel = entry.again()
         return made.kernel
 
-    return Kernel(found.program, dtype, target, (), cpu.load(found.program, dtype))
+    return Kernel(entry.program, dtype, target, (), cpu.load(entry.program, dtype))
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class _MadeKernel:
         return self.kernel.traced
 
 
-def in_precision_of_arguments(function: Function) -> Function:
+def match_precision(function: Function) -> Function:
     """A function of a mechanism and arrays that computes in float64, with float32 results if all arrays are float32.
 
     Functions with constraints do so: ranks, pivots and loop assembly need double precision.
@@ -208,8 +208,8 @@ def in_precision_of_arguments(function: Function) -> Function:
         first = arrays[0] if arrays else settings.get("q")
         if getattr(first, "dtype", None) is not _FLOAT32:  # by far the most calls
             return result
-        given = (*arrays, settings.get("v"), settings.get("tau"), settings.get("wrenches"))
-        if not all(_is_choice(x) or is_single(x) for x in given):
+        values = (*arrays, settings.get("v"), settings.get("tau"), settings.get("wrenches"))
+        if not all(_is_choice(x) or is_single(x) for x in values):
             return result
         if isinstance(result, tuple):
             return tuple(np.asarray(x, dtype=_FLOAT32)[()] for x in result)
@@ -228,7 +228,7 @@ def is_single(x: Any) -> bool:
     return getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float)
 
 
-def _in_float32(mech: Mechanism, request: Request) -> Callable[..., Any]:
+def _float32_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
     return _compiled(mech, request, "float32")
 
 
@@ -242,7 +242,7 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
             return by_kind[kinds](*inputs)
         if not callable(request) and any(is_foreign(x) and on_device(x) for x in inputs):
             try:
-                function = _on_device(mech, request, inputs)
+                function = _device_function(mech, request, inputs)
                 if all(kind.__module__.partition(".")[0] == "cupy" for kind, _ in kinds):
                     by_kind[kinds] = function
                 return function(*inputs)
@@ -265,10 +265,10 @@ def _is_single_on_device(x: Any) -> bool:
     return str(precision).endswith("float32")
 
 
-def _on_device(mech: Mechanism, request: Request, inputs: Sequence[Any]) -> Callable[..., Any]:
+def _device_function(mech: Mechanism, request: Request, inputs: Sequence[Any]) -> Callable[..., Any]:
     """The function for arrays on a GPU, computed there; in float32 if all arrays are float32."""
     dtype = "float32" if all(map(_is_single_on_device, inputs)) else "float64"
-    key = (request, _on_device, dtype)
+    key = (request, _device_function, dtype)
     try:
         return mech._kernels[key]
     except (KeyError, AttributeError, TypeError):

@@ -59,30 +59,30 @@ def shared_by_variants(
     mech: Mechanism,
     request: Any,
     dtype: str,
-    own: Callable[[], Made],
+    separate: Callable[[], Made],
     shared: Callable[[Numbers], Bind[Made]],
     is_data: Callable[[Made], bool] = lambda _: False,
 ) -> Made:
-    """The compiled function for ``request``: ``shared`` by variants if possible, with their numbers as inputs,
-    otherwise ``own``. ``is_data(own)`` returns whether the numbers are already data of its code, which is then kept."""
+    """The compiled function for ``request``: ``shared`` by variants if possible, with their numbers as inputs, otherwise
+    ``separate``. ``is_data(code)`` returns whether the numbers are already data of this code, which is then kept."""
     try:
         hash(request)
     except TypeError:  # an unhashable option, which compiling reports
-        return own()
+        return separate()
     family = mech._family
     if mech.frames is not family.frames and not family.has_frames_of(mech, _names(request)):
-        return own()
+        return separate()
     with family.lock:
         if not mech._changed:
-            return _unchanged(family, (request, dtype, "unchanged"), own)
+            return _unchanged(family, (request, dtype, "unchanged"), separate)
         of_each = (request, dtype, "has numbers as data")
         if of_each in family.code:
-            return own()
+            return separate()
         code: _SharedCode[Made] = _code(mech, family, (request, dtype, _order_of_loops(mech, request)))
         vector = code.numbers.of(mech, dtype)
         zeros = code.numbers.zeros(vector)
         if code.fresh or not code.allows(zeros):
-            alone = own()
+            alone = separate()
             code.fresh = False
             if is_data(alone):
                 family.code[of_each] = True
@@ -142,9 +142,9 @@ def _names(request: Any) -> list[Any]:
 
 def bound_kernel(request: Any, kernel: Kernel) -> Bind[Callable[..., Any]]:
     """From a variant and its numbers, the last input of ``kernel``, to the variant's function of arrays."""
-    function, dtype, check = kernel.function, kernel.dtype.name, _check_of(request)
-    whole = kernel.traced.signature
-    visible = whole._replace(inputs=whole.inputs[:-1])  # callers do not see the numbers as an input
+    function, dtype, check = kernel.function, kernel.dtype.name, _find_check(request)
+    signature = kernel.traced.signature
+    visible = signature._replace(inputs=signature.inputs[:-1])  # callers do not see the numbers as an input
 
     def bind(mech: Mechanism, vector: np.ndarray) -> Callable[..., Any]:
         check(mech)
@@ -157,7 +157,7 @@ def bound_kernel(request: Any, kernel: Kernel) -> Bind[Callable[..., Any]]:
     return bind
 
 
-def _check_of(request: Any) -> Callable[[Mechanism], None]:
+def _find_check(request: Any) -> Callable[[Mechanism], None]:
     """The check that refuses a mechanism for its numbers before compilation."""
     from ..mechanics.algorithms.catalogue import ALGORITHMS  # imported here to keep ``import linkwise`` quick
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .polynomial import Algebra, Atom, Monomial, Polynomial, product_of
-from .sums import with_sums
+from .polynomial import Algebra, Atom, Monomial, Polynomial, multiplied
+from .sums import factor_sums
 
 #: Common factors of these kinds are taken out of brackets, in this order; all other factors stay, as in textbooks.
 TAKEN_OUT = ("acceleration", "force", "gravity", "named", "mass", "inertia", "sin", "cos")
@@ -63,17 +63,17 @@ def _terms(value: Polynomial) -> list[Term]:
         return [Term(c, m) for m, c in value.terms.items()]
     common, scale = _common(value), _common_coefficient(value)
     if common:
-        rest = Polynomial(value.algebra, {product_of([m, _inverse(common)]): c / scale for m, c in value.terms.items()})
+        rest = Polynomial(value.algebra, {multiplied([m, _inverse(common)]): c / scale for m, c in value.terms.items()})
         inner = arranged(rest)
         if len(inner.terms) == 1:
             (only,) = inner.terms
-            return [Term(scale * only.coefficient, product_of([common, only.factors]), only.bracket, only.power)]
+            return [Term(scale * only.coefficient, multiplied([common, only.factors]), only.bracket, only.power)]
         if 2 * sum(t.coefficient < 0.0 for t in inner.terms) > len(inner.terms):
             inner, scale = arranged(-rest), -scale
         return [Term(scale, common, inner)]
     shared = _shared(value)
     if shared is None:
-        shorter = with_sums(value)
+        shorter = factor_sums(value)
         return [Term(c, m) for m, c in value.terms.items()] if shorter is None else _terms(shorter)
     sharing = {m: c for m, c in value.terms.items() if dict(m).get(shared, 0) != 0}
     others = {m: c for m, c in value.terms.items() if m not in sharing}
@@ -111,7 +111,7 @@ def _is_taken_out(atom: Atom) -> bool:
 
 
 def _shared(value: Polynomial) -> int | None:
-    """The factor to take out first among those that several terms share."""
+    """The factor to take out first, among factors of several terms."""
     counts: dict[int, int] = {}
     for m in value.terms:
         for atom, _ in m:
@@ -138,7 +138,7 @@ def _natural(name: str) -> tuple[str, int]:
     return letters, int(name[len(letters) :] or 0)
 
 
-def in_order(algebra: Algebra, factors: Monomial) -> Monomial:
+def sort_factors(algebra: Algebra, factors: Monomial) -> Monomial:
     """The factors of a product in the order of writing."""
 
     def place(factor: tuple[int, int]) -> tuple:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from .polynomial import Algebra, Angle, Monomial, Polynomial, product_of, rounded, without_noise
+from .polynomial import Algebra, Angle, Monomial, Polynomial, drop_noise, multiplied, rounded
 
 SAME = 1e-13  # relative difference below which two coefficients count as equal
 
@@ -41,8 +41,8 @@ def _joined_pair(value: Polynomial, a: Angle, b: Angle) -> Polynomial:
             powers = dict(m)
             if m not in terms or any(powers.get(x, 0) < 1 for x in first):
                 continue
-            rest = product_of([m, tuple(sorted((x, -1) for x in first))])
-            other = product_of([rest, tuple(sorted((x, 1) for x in second))])
+            rest = multiplied([m, tuple(sorted((x, -1) for x in first))])
+            other = multiplied([rest, tuple(sorted((x, 1) for x in second))])
             if other not in terms:
                 continue
             x, y = terms[m], terms[other]
@@ -51,8 +51,8 @@ def _joined_pair(value: Polynomial, a: Angle, b: Angle) -> Polynomial:
                 continue
             del terms[m], terms[other]
             for n, c in _sine_of_sum(algebra, kind, a, b, sign):
-                product = product_of([rest, n])
-                terms[product] = without_noise(terms.get(product, 0.0) + c * x, abs(x))
+                product = multiplied([rest, n])
+                terms[product] = drop_noise(terms.get(product, 0.0) + c * x, abs(x))
     return Polynomial(algebra, terms)
 
 
@@ -84,10 +84,10 @@ def _square_variants(value: Polynomial) -> list[Polynomial]:
         for m, c in value.terms.items():
             powers = dict(m)
             if powers.get(number, 0) > 1 and sine not in powers:
-                rest = product_of([m, ((number, -2),)])
-                for n, sign in ((rest, 1.0), (product_of([rest, ((sine, 2),)]), -1.0)):
-                    terms[n] = without_noise(terms.get(n, 0.0) + sign * c, abs(c))
+                rest = multiplied([m, ((number, -2),)])
+                for n, sign in ((rest, 1.0), (multiplied([rest, ((sine, 2),)]), -1.0)):
+                    terms[n] = drop_noise(terms.get(n, 0.0) + sign * c, abs(c))
             else:
-                terms[m] = without_noise(terms.get(m, 0.0) + c, abs(c))
+                terms[m] = drop_noise(terms.get(m, 0.0) + c, abs(c))
         polynomials.append(Polynomial(algebra, terms))
     return polynomials

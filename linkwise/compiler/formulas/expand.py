@@ -53,7 +53,7 @@ def _operation(node: Node, args: list[Polynomial], algebra: Algebra, name: str) 
     if node.op is ops.DIV:
         return args[0] * inverse(args[1])
     if node.op in (ops.SIN, ops.COS):
-        return of_angle(node.op.name, args[0])
+        return expand_angle(node.op.name, args[0])
     if node.op is ops.SQRT:
         return _root(args[0])
     raise FormulaError(
@@ -78,7 +78,7 @@ def _root(value: Polynomial) -> Polynomial:
     return Polynomial(value.algebra, {((number, 1),): math.sqrt(lead)})
 
 
-def of_angle(kind: str, angle: Polynomial) -> Polynomial:
+def expand_angle(kind: str, angle: Polynomial) -> Polynomial:
     """The sine or cosine of a sum of multiples of coordinates and a constant, by the addition theorems."""
     algebra, sine, cosine = angle.algebra, math.sin(angle.constant), math.cos(angle.constant)
     s, c = algebra.constant(_exact(sine)), algebra.constant(_exact(cosine))

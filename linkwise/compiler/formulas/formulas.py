@@ -59,7 +59,7 @@ class Formulas:
         text = Text(self.algebra, {key: name for key, (name, _) in self._abbreviations.items()})
         lines = [f"{atom.name} = {kind}({_angle(self.algebra, atom.angle)})" for kind, atom in self._angles()]
         lines += [
-            f"{definition.name} = {_rooted(text.sum(definition.whole), definition.root)}"
+            f"{definition.name} = {_rooted(text.sum(definition.total), definition.root)}"
             for definition in self._definitions
         ]
         lines += [
@@ -86,7 +86,7 @@ class Formulas:
         latex = Latex(self.algebra, {key: name for key, (_, name) in self._abbreviations.items()})
         pairs: list[tuple[str, list[str]]] = []
         for definition in self._definitions:
-            inside = latex.parts(definition.whole)
+            inside = latex.parts(definition.total)
             pairs.append((definition.latex, [rf"\sqrt{{{' '.join(inside)}}}"] if definition.root else inside))
         by_name = {name: shown for name, shown, _ in self._entries}
         for _, shown, entry in self._entries:
@@ -174,8 +174,8 @@ class Formulas:
         for output, shape, values in self.outputs:
             text, shown = RESULTS.get(output, (output, rf"\mathrm{{{output.replace('_', ' ')}}}"))
             separator = "_" if any(n > 9 for n in shape) else ""
-            for place, value in zip(product(*map(range, shape)), values, strict=True):
-                index = separator.join(str(k + 1) for k in place)
+            for subscript, value in zip(product(*map(range, shape)), values, strict=True):
+                index = separator.join(str(k + 1) for k in subscript)
                 name, latex = f"{text}{index}", f"{shown}_{{{index}}}" if index else shown
                 arranged = self._arranged(value)
                 same = first.setdefault(arranged.key, name) if arranged.terms else name
@@ -208,8 +208,8 @@ class Formulas:
                 if not known or size(bracket) < ABBREVIATED:  # count a named subexpression only once
                     count(bracket)
 
-        for whole in wholes:
-            count(whole)
+        for total in wholes:
+            count(total)
         long = [key for key, n in counts.items() if n > 1 and size(inner[key]) >= ABBREVIATED]
         long.sort(key=lambda key: size(inner[key]))
         return [(key, f"k{n}", inner[key]) for n, key in enumerate(long, 1)]
@@ -226,12 +226,12 @@ class Formulas:
         ordered: list[_Definition] = []
         while waiting:
             open_names = {definition.name for definition in waiting}
-            ready = [definition for definition in waiting if not (self._names_in(definition.whole) & open_names)]
+            ready = [definition for definition in waiting if not (self._used_names(definition.total) & open_names)]
             ordered += ready
             waiting = [definition for definition in waiting if definition not in ready]
         return ordered
 
-    def _names_in(self, value: Sum) -> set[str]:
+    def _used_names(self, value: Sum) -> set[str]:
         """The abbreviations in a formula."""
         names = {self.algebra.atoms[a].name for a in value.value.atoms() if self.algebra.atoms[a].value is not None}
         return names | {self._abbreviations[b.key][0] for b in brackets(value) if b.key in self._abbreviations}
@@ -268,7 +268,7 @@ class _Definition:
 
     name: str
     latex: str
-    whole: Sum
+    total: Sum
     root: bool
 
 
@@ -341,15 +341,15 @@ def elements(name: str, shape: tuple[int, ...], algebra: Algebra, holonomic: boo
     if not holonomic:
         latex = {"v": "v", "a": r"\dot{v}"}.get(name, latex)
     symbols = []
-    for place in product(*map(range, shape)):
-        index = "_".join(str(k + 1) for k in place)
+    for subscript in product(*map(range, shape)):
+        index = "_".join(str(k + 1) for k in subscript)
         symbols.append(
             algebra.symbol(f"{stem}{index}", f"{latex}_{{{index.replace('_', ',')}}}" if index else latex, kind)
         )
     return symbols
 
 
-def formulas_of(
+def make_formulas(
     name: str,
     inputs: Sequence[tuple[str, tuple[int, ...]]],
     outputs: Sequence[tuple[str, tuple[int, ...]]],
@@ -369,4 +369,4 @@ def formulas_of(
     )
 
 
-__all__ = ["ELEMENTS", "FormulaError", "Formulas", "elements", "formulas_of"]
+__all__ = ["ELEMENTS", "FormulaError", "Formulas", "elements", "make_formulas"]

@@ -146,7 +146,7 @@ class Polynomial:
     def __add__(self, other: Polynomial) -> Polynomial:
         terms = dict(self.terms)
         for m, c in other.terms.items():
-            terms[m] = without_noise(terms.get(m, 0.0) + c, abs(c))
+            terms[m] = drop_noise(terms.get(m, 0.0) + c, abs(c))
         return Polynomial(self.algebra, terms)
 
     def __neg__(self) -> Polynomial:
@@ -165,7 +165,7 @@ class Polynomial:
                 for product, sign in self._reduced(_joined(m, n)):
                     terms[product] = terms.get(product, 0.0) + sign * c * d
                     sizes[product] = max(sizes.get(product, 0.0), abs(c * d))
-        return Polynomial(self.algebra, {m: without_noise(c, sizes[m]) for m, c in terms.items()})
+        return Polynomial(self.algebra, {m: drop_noise(c, sizes[m]) for m, c in terms.items()})
 
     def _reduced(self, m: Monomial) -> Iterator[tuple[Monomial, float]]:
         """A product in normal form: s^2 = 1 - c^2, and squares of roots replaced by their radicands."""
@@ -230,7 +230,7 @@ def _multiple_text(multiple: float) -> str:
     return "" if size == 1 else f"{size}" if isinstance(size, int) else rf"{size:.12g}\cdot "
 
 
-def without_noise(total: float, size: float) -> float:
+def drop_noise(total: float, size: float) -> float:
     """The sum, or zero if it is only round-off of terms of this size."""
     return total if abs(total) > NOISE * size else 0.0
 
@@ -244,7 +244,7 @@ def _joined(m: Monomial, n: Monomial) -> Monomial:
     return tuple(sorted((a, p) for a, p in powers.items() if p))
 
 
-def product_of(monomials: Iterable[Monomial]) -> Monomial:
+def multiplied(monomials: Iterable[Monomial]) -> Monomial:
     total: Monomial = ()
     for m in monomials:
         total = _joined(total, m)

@@ -12,7 +12,7 @@ from .polynomial import Algebra, Monomial, Polynomial
 ADDED = {"length": "length", "coordinate": "length", "velocity": "velocity"}
 
 
-def with_sums(value: Polynomial) -> Polynomial | None:
+def factor_sums(value: Polynomial) -> Polynomial | None:
     """The polynomial with sums of lengths and coordinates, or of velocities, as factors; None if that is not
     shorter."""
     shorter = _shortened(value)

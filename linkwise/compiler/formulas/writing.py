@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .arrange import Sum, Term, in_order
+from .arrange import Sum, Term, sort_factors
 from .polynomial import Algebra, Monomial, Polynomial, fraction
 
 
@@ -28,7 +28,7 @@ class Text:
 
     def term(self, term: Term) -> tuple[str, str]:
         """Sign and unsigned text of a term."""
-        ordered = in_order(self.algebra, term.factors)
+        ordered = sort_factors(self.algebra, term.factors)
         over, under = [f for f in ordered if f[1] > 0], [(a, -p) for a, p in ordered if p < 0]
         numbers = self.number(abs(term.coefficient))
         alone = bool(under) and not over and not numbers[0] and term.power == 1

@@ -1,7 +1,7 @@
 """The operation set: every scalar operation that a program may contain.
 
-Each op has a name, a number of operands, the kind of its result and the class under which
-``kernel.op_counts`` counts it.  What an op *means* is defined by ``targets/numpy_reference.py``.
+Each op has a name, a number of operands, the kind of its result and the class under which ``kernel.op_counts`` counts
+it.  The meaning of an operation is defined by ``targets/numpy_reference.py``.
 """
 
 from __future__ import annotations

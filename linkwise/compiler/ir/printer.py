@@ -46,8 +46,8 @@ def _looped(program: Program) -> str:
         for k, (body, times) in enumerate(loop.all_bodies):
             of_row = k >= len(loop.bodies)
             lines.append(f"   body {k}{', of rows inwards' if of_row else ''}, {times} times")
-            places = [place(access) for access in body.reads]
-            lines += _operations(body.program, lambda _, element, places=places: places[element])  # type: ignore[misc]
+            texts = [place(access) for access in body.reads]
+            lines += _operations(body.program, lambda _, element, texts=texts: texts[element])  # type: ignore[misc]
             number = {node: i for i, node in enumerate(body.program.nodes)}
             results = zip(body.writes, body.program.results[0], strict=True)
             lines += [f"  {place(access)} = %{number[node]}" for access, node in results]

@@ -257,9 +257,9 @@ class Program:
         """Scalar operations per state, by class; a sine and cosine of one angle count as one ``sincos``."""
         counts: Counter[str] = Counter()
         for code, times in self.blocks:
-            own = Counter(kind for node in code.nodes for kind in node.op.counts)
-            angles = own.pop("sin", 0) + own.pop("cos", 0) - len(code.sine_cosine_pairs) // 2
-            counts.update({kind: n * times for kind, n in (own | {"sincos": angles}).items() if n})
+            block_counts = Counter(kind for node in code.nodes for kind in node.op.counts)
+            angles = block_counts.pop("sin", 0) + block_counts.pop("cos", 0) - len(code.sine_cosine_pairs) // 2
+            counts.update({kind: n * times for kind, n in (block_counts | {"sincos": angles}).items() if n})
         return dict(sorted(counts.items()))
 
     @property
@@ -382,7 +382,7 @@ class Program:
         for loop in self.loops:
             for _, _, place, elements in loop.elements(INPUT, read=True):
                 read[place.array][elements] = True
-        return tuple(np.flatnonzero(~one) for one in read)
+        return tuple(np.flatnonzero(~is_read) for is_read in read)
 
     @property
     def iterations(self) -> Iterator[tuple[Body, list[int], list[int]]]:

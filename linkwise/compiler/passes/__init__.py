@@ -11,7 +11,7 @@ from .order_for_registers import order_for_registers
 PASSES = (fuse_multiply_add, order_for_registers)
 
 
-def after_each_pass(program: Program) -> Iterator[tuple[str, Program]]:
+def run_passes(program: Program) -> Iterator[tuple[str, Program]]:
     """Name and result of every pass, in the order in which they run."""
     for rewrite in PASSES:
         program = program.with_blocks(rewrite)
@@ -20,5 +20,5 @@ def after_each_pass(program: Program) -> Iterator[tuple[str, Program]]:
 
 def optimize(program: Program) -> Program:
     """The program after all passes, checked."""
-    *_, (_, optimized) = after_each_pass(program)
+    *_, (_, optimized) = run_passes(program)
     return check(optimized)

@@ -76,10 +76,10 @@ def differentiate(
     """
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
-    candidates = _cheaper(_sown(program, directions, output)) if mode == "auto" else (mode,)
+    candidates = _cheaper(_seed_graph(program, directions, output)) if mode == "auto" else (mode,)
     # A separate graph per mode: nodes already in a builder are reused by what it builds next.
-    graphs = [_sown(program, directions, output) for _ in candidates]
-    built = [WAYS[way](graph) for way, graph in zip(candidates, graphs, strict=True)]
+    graphs = [_seed_graph(program, directions, output) for _ in candidates]
+    built = [WAYS[name](graph) for name, graph in zip(candidates, graphs, strict=True)]
     best = min(range(len(built)), key=lambda i: _operations(built[i]))
     graph, flat = graphs[best], tuple(node for row in built[best] for node in row)
     array = program.outputs[output]
@@ -125,7 +125,7 @@ def _depending(nodes: Sequence[Node], seeds: Iterable[Node]) -> set[Node]:
     return moving
 
 
-def _sown(program: Program, directions: Sequence[Directions], output: int) -> _Graph:
+def _seed_graph(program: Program, directions: Sequence[Directions], output: int) -> _Graph:
     """The graph of one output, with the directions of all inputs as columns."""
     builder = Builder()
     new = builder.copy(program)
@@ -236,15 +236,15 @@ def _gradient(graph: _Graph, result: Node, hazardous: set[Node]) -> list[Node]:
         if node not in adjoints:
             continue  # only adjoints with contradicting conditions
         builder.section = node.section
-        adjoint, cases = _met(builder, adjoints.pop(node))
+        adjoint, cases = _merge_adjoints(builder, adjoints.pop(node))
         if node not in hazardous:
-            adjoint, cases = _settled(builder, adjoint, cases), always
+            adjoint, cases = _select_cases(builder, adjoint, cases), always
         if node in graph.seeds:
             for k, seed in graph.seeds[node].items():
                 gradient[k] = builder.add(gradient[k], builder.mul(adjoint, seed))
         elif node.op is ops.SELECT:
             for arg, holds in zip(node.args[1:], (True, False), strict=True):
-                narrowed = _narrowed(builder, cases, node.args[0], holds)
+                narrowed = _narrow_cases(builder, cases, node.args[0], holds)
                 if arg in graph.moving and not is_zero(narrowed):
                     adjoints.setdefault(arg, []).append((adjoint, narrowed))
         else:
@@ -257,7 +257,7 @@ def _gradient(graph: _Graph, result: Node, hazardous: set[Node]) -> list[Node]:
 Held = tuple[Node, Node]
 
 
-def _met(builder: Builder, parts: list[Held]) -> Held:
+def _merge_adjoints(builder: Builder, parts: list[Held]) -> Held:
     """The sum of adjoints at one node."""
     sums: dict[Node, Node] = {}  # by cases
     for value, cases in parts:
@@ -267,7 +267,7 @@ def _met(builder: Builder, parts: list[Held]) -> Held:
         return value, cases
     value = cases = builder.const(0.0)
     for own_cases, total in sums.items():
-        value, cases = _sum(builder, value, _settled(builder, total, own_cases)), _sum(builder, cases, own_cases)
+        value, cases = _sum(builder, value, _select_cases(builder, total, own_cases)), _sum(builder, cases, own_cases)
     always = any(own_cases.op is ops.CONST for own_cases in sums) or cases.op is ops.CONST
     return value, builder.const(1.0) if always else cases
 
@@ -281,7 +281,7 @@ def _sum(builder: Builder, a: Node, b: Node) -> Node:
     return builder.add(a, b)
 
 
-def _settled(builder: Builder, value: Node, cases: Node) -> Node:
+def _select_cases(builder: Builder, value: Node, cases: Node) -> Node:
     """``value`` in its cases, 0 otherwise."""
     if cases.op is ops.CONST:
         return value
@@ -292,7 +292,7 @@ def _settled(builder: Builder, value: Node, cases: Node) -> Node:
     return builder.select(builder.less(zero, cases), value, zero)
 
 
-def _narrowed(builder: Builder, cases: Node, condition: Node, holds: bool) -> Node:
+def _narrow_cases(builder: Builder, cases: Node, condition: Node, holds: bool) -> Node:
     """The subset of ``cases`` in which ``condition`` equals ``holds``."""
     while cases.op is ops.SELECT and cases.args[0] is condition:
         cases = cases.args[1] if holds else cases.args[2]
@@ -373,11 +373,11 @@ def push_forward(
     builder = Builder()
     new = builder.copy(program)
     changes = {
-        chosen.array: _weighed(builder, _columns(builder, program, chosen), len(program.inputs) + k)
+        chosen.array: _apply_weights(builder, _columns(builder, program, chosen), len(program.inputs) + k)
         for k, chosen in enumerate(directions)
     }
     if program.loops:
-        return _Pushed(program, changes).program(inputs, outputs, names[0])
+        return _DifferentiatedLoops(program, changes).program(inputs, outputs, names[0])
     seeds = {
         builder.input(array, element): {0: change}
         for array, of_elements in changes.items()
@@ -389,7 +389,7 @@ def push_forward(
     return Program(inputs, outputs, reachable(pushed), pushed, names[0])
 
 
-def _weighed(builder: Builder, columns: dict[int, Partials], weights: int) -> dict[int, Node]:
+def _apply_weights(builder: Builder, columns: dict[int, Partials], weights: int) -> dict[int, Node]:
     """For each moving element, its derivatives multiplied by the elements of an input."""
     changes = {}
     for element, partials in columns.items():
@@ -399,7 +399,7 @@ def _weighed(builder: Builder, columns: dict[int, Partials], weights: int) -> di
     return changes
 
 
-class _Pushed:
+class _DifferentiatedLoops:
     """Loops that store changes beside the values.
 
     Memory consists of four ranges of cells: values, their changes, changes of inputs that have to be computed, and
@@ -418,7 +418,7 @@ class _Pushed:
             array: nodes for array, nodes in changes.items() if self._change_of_input[array].space == CELL
         }
         needed = {place.array for body, _ in program.bodies for place in body.reads if place.space == OUTPUT}
-        self._value_of_output = {k: self._taken(program.outputs[k].size) for k in sorted(needed)}
+        self._value_of_output = {k: self._allocate(program.outputs[k].size) for k in sorted(needed)}
         self._moving: dict[tuple[str, int], np.ndarray] = {(CELL, 0): np.zeros(program.cells, bool)}
         complete = not program.sparse  # every element is written
         self._moving |= {(OUTPUT, k): np.full(array.size, complete) for k, array in enumerate(program.outputs)}
@@ -442,7 +442,7 @@ class _Pushed:
 
     # -- where changes lie ------------------------------------------------------------------------------
 
-    def _taken(self, count: int) -> int:
+    def _allocate(self, count: int) -> int:
         """Allocate cells; returns the first."""
         self._count += count
         return self._count - count
@@ -453,7 +453,7 @@ class _Pushed:
         values = [node.value for node in nodes if node is not None and node.op is ops.INPUT]
         if values and values == [(values[0][0], element) for element in range(len(nodes))]:
             return Place(INPUT, values[0][0], None, 0)
-        return Place(CELL, 0, None, self._taken(len(nodes)))
+        return Place(CELL, 0, None, self._allocate(len(nodes)))
 
     def _changes_of_inputs(self) -> For:
         """A loop that computes changes of inputs that are not inputs themselves."""

@@ -57,7 +57,7 @@ def _extreme(node: Node) -> tuple[ops.Op, tuple[Node, Node]] | None:
         if _is_number(bound) and then is bound and x is other:
             return op, (x, bound)  # bound < x ? bound : x, and x < bound ? bound : x
     for bound, x, op in ((high, low, ops.MINIMUM), (low, high, ops.MAXIMUM)):
-        if then is x and _goes_on(other, x, bound, op):
+        if then is x and _clamps(other, x, bound, op):
             return op, (x, bound)  # x < bound ? x : (less < x ? bound : x), and likewise
     if _is_number(high) and then is high:  # x < low ? low : MINIMUM(x, high)
         inner = _extreme(other) if other.op is ops.SELECT else None
@@ -66,7 +66,7 @@ def _extreme(node: Node) -> tuple[ops.Op, tuple[Node, Node]] | None:
     return None
 
 
-def _goes_on(node: Node, x: Node, bound: Node, op: ops.Op) -> bool:
+def _clamps(node: Node, x: Node, bound: Node, op: ops.Op) -> bool:
     """Whether a ``select`` returns ``bound`` for x beyond it, and x if that is NaN."""
     if node.op is not ops.SELECT or not _is_number(bound) or node.args[1:] != (bound, x):
         return False

@@ -27,7 +27,7 @@ from ..ir.builder import BodyBuilder
 from ..ir.program import CELL, NUMBER, OUTPUT, Array, Body, For, Node, Place, Program, reachable
 from ..targets.numpy_reference import MEANING
 from ..trace import Symbol
-from .groups import grouped, parents_of, with_few_positions
+from .groups import drop_redundant_positions, group_parents, grouped
 from .packed_matrices import OF_PAIRS, Packing
 from .values import FROM_THE_END, HERE, OWN, TABLE, THERE, Leaves, Positions, Result, Values
 
@@ -67,7 +67,7 @@ class Assembly:
         for k, link_class in enumerate(self.link_classes):
             self.class_of[list(link_class.links)] = k
         self.groups = grouped(mechanism.tree.parents, self.class_of.tolist())
-        self.parents_of_groups = parents_of(self.groups, mechanism.tree.parents)
+        self.parents_of_groups = group_parents(self.groups, mechanism.tree.parents)
         self.exchanged = self._exchanged()
         exchanged_nodes = [node for values in self.exchanged.values() for node in values.values()]
         self.values = Values(rolling, leaves, [*(result.node for result in results), *exchanged_nodes])
@@ -93,7 +93,7 @@ class Assembly:
         starts = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.class_of])])
         self.of_links = np.stack([starts[:-1], self.rows, *self.positions.columns.values()], axis=-1)
         loops = [
-            self._along_paths(packed)
+            self._path_loop(packed)
             if direction == ALONG_PATHS
             else self._loop(sweep, packed + blocks[sweep][0] * self.widths[sweep])
             for sweep, direction in enumerate(self.rolling.directions)
@@ -123,12 +123,12 @@ class Assembly:
                 quantity, k = passed
                 if (quantity.number, k) not in exchanged:
                     sources = self.rolling.gives(quantity)
-                    values = {source: self._given_by(quantity, source)[k] for source in sources}
+                    values = {source: self._outgoing_numbers(quantity, source)[k] for source in sources}
                     exchanged[quantity.number, k] = values
                     stack.extend(values.values())
         return exchanged
 
-    def _given_by(self, passed: Passed, source: Source) -> list[Node]:
+    def _outgoing_numbers(self, passed: Passed, source: Source) -> list[Node]:
         """The numbers that links of a class pass on."""
         builder = self.leaves.builder
         form, numbers = self.rolling.given(passed, *source)
@@ -142,7 +142,7 @@ class Assembly:
         widths = [0] * len(self.rolling.directions)
         offsets = {}
         for number, k in sorted(self.exchanged):
-            sweep = self.rolling.sweep_of(self.rolling.passed[number])
+            sweep = self.rolling.sweep_index(self.rolling.passed[number])
             offsets[number, k] = (sweep, widths[sweep])
             widths[sweep] += 1
         return offsets, widths
@@ -152,7 +152,7 @@ class Assembly:
             along = place.outer is not None and not by_column
             least = self.rolling.columns if by_column else self.rolling.paths if along else 0
             sweep = max(self.values.known[node], least)
-            if self.rolling.repeated_from(sweep) != (least if along or by_column else -1):
+            if self.rolling.first_repetition(sweep) != (least if along or by_column else -1):
                 raise NotRolled("a result of one link depends on those further out, one by one")
             self.stores[sweep][link_class].append((place, node, False))
 
@@ -238,7 +238,7 @@ class Assembly:
             place = self._place(node, sweep, k)
             if handed is not None and place.base in (HERE, THERE):
                 return handed[place.offset]
-            return self.positions.of_member(place, member)
+            return self.positions.member_place(place, member)
 
         value = body.values([node for _, node, _ in stores], source)
         hands_on: dict[int, Node] = {}
@@ -248,7 +248,7 @@ class Assembly:
             if not is_last and place.base in (HERE, THERE):
                 hands_on[place.offset] = here
                 continue
-            place = self.positions.of_member(place, member)
+            place = self.positions.member_place(place, member)
             body.write(place, body.builder.add(body.read(place), here) if adds else here)
         return hands_on
 
@@ -279,18 +279,18 @@ class Assembly:
         order = np.flatnonzero(which >= 0)[:: 1 if outwards else -1]
         parents = np.array(self.parents_of_groups)
         there = np.where(parents >= 0, exchange[parents], 0)
-        positions = np.column_stack([exchange, there, self._of_members])[order].astype(np.int32)
+        positions = np.column_stack([exchange, there, self._member_positions])[order].astype(np.int32)
         label = _label(bodies.values(), direction.replace("_", " "))
-        return with_few_positions(For(label, tuple(bodies.values()), which[order], positions))
+        return drop_redundant_positions(For(label, tuple(bodies.values()), which[order], positions))
 
     @cached_property
-    def _of_members(self) -> np.ndarray:
+    def _member_positions(self) -> np.ndarray:
         """Positions of all links per group, (groups, positions); shorter groups repeat their last link."""
         most = max(len(group.links) for group in self.groups)
         members = np.array([(*group.links, *group.links[-1:] * (most - len(group.links))) for group in self.groups])
         return self.of_links[members].reshape(len(members), -1)
 
-    def _along_paths(self, start: int) -> For:
+    def _path_loop(self, start: int) -> For:
         """Nested loops from every degree of freedom to the root, link by link.
 
         The outer loop begins a path for each degree of freedom: it copies the values for the parent of its link. The
@@ -313,7 +313,7 @@ class Assembly:
         row_of = np.full(len(parents) + 1, -1, dtype=np.int32)  # the last stands for the ground
         row_of[inner] = np.arange(len(inner))
         label = _label(bodies, "paths to the root")
-        rows = with_few_positions(For(label, tuple(bodies), which[inner], positions[inner]))
+        rows = drop_redundant_positions(For(label, tuple(bodies), which[inner], positions[inner]))
         begun = [(i, dof) for i, k in enumerate(self.class_of.tolist()) for j, dof in self.beginnings if j == k]
         links, dofs = np.array(begun, dtype=np.int32).reshape(-1, 2).T
         rows = replace(rows, first=row_of[parents[links]], following=row_of[parents[inner]])
@@ -325,7 +325,7 @@ class Assembly:
                 bases[:, number] = self.packing.of_pairs[self.packing.dof_starts[links] + dofs]
         numbers = {key: number for number, key in enumerate(self.beginnings)}
         begins = np.array([numbers[self.class_of[i], dof] for i, dof in begun], dtype=np.int32)
-        return with_few_positions(For(rows.label, tuple(self._path_beginnings()), begins, bases, rows))
+        return drop_redundant_positions(For(rows.label, tuple(self._path_beginnings()), begins, bases, rows))
 
     def _path_beginnings(self) -> Iterator[Body]:
         """Kept values that links of each class write at the start of a path."""

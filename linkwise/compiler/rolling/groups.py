@@ -51,20 +51,20 @@ def grouped(parents: Sequence[int], class_of: Sequence[int]) -> list[Group]:
     return sorted(groups)
 
 
-def parents_of(groups: Sequence[Group], parents: Sequence[int]) -> list[int]:
+def group_parents(groups: Sequence[Group], parents: Sequence[int]) -> list[int]:
     """The parent group of each group; -1 for the ground."""
     group_of = {link: number for number, group in enumerate(groups) for link in group.links}
     return [group_of.get(parents[group.links[0]], -1) for group in groups]
 
 
-def with_few_positions(loop: For) -> For:
+def drop_redundant_positions(loop: For) -> For:
     """The loop without redundant positions: a position at a constant distance from an earlier one is replaced by it,
     since each position occupies an address register."""
-    bodies = (_with_few_positions(body, loop.bases[loop.which == k]) for k, body in enumerate(loop.bodies))
+    bodies = (_drop_redundant_positions(body, loop.bases[loop.which == k]) for k, body in enumerate(loop.bodies))
     return replace(loop, bodies=tuple(bodies))
 
 
-def _with_few_positions(body: Body, bases: np.ndarray) -> Body:
+def _drop_redundant_positions(body: Body, bases: np.ndarray) -> Body:
     if len(bases) < 2:
         return body
     used = sorted({place.base for place in (*body.reads, *body.writes) if place.base is not None})

@@ -17,7 +17,7 @@ from ...mechanics.algorithms.algorithm import SHAPES, Algorithm
 from ...mechanics.joints import Joint
 from ...mechanics.operators.explain import Computation
 from ...mechanics.operators.spaces import COORDINATE, FORCE, JOINT, MOTION, Space
-from ...mechanics.recursions.link_classes import LinkClass, link_classes_of
+from ...mechanics.recursions.link_classes import LinkClass, classify_links
 from ...mechanics.recursions.pairs import Dof
 from ...mechanics.recursions.rolled import (
     ANY,
@@ -77,7 +77,7 @@ def rolled(
     if not all(isinstance(link.joint, Joint) for link in tree.links):
         raise NotRolled("joints are looked at from elsewhere")
     frames = _frames_named(computed, mechanism)
-    link_classes = link_classes_of(tree.links, {frame.body for frame in frames})
+    link_classes = classify_links(tree.links, {frame.body for frame in frames})
     divided = DividedArrays(mechanism, _template(mechanism, link_classes, frames))
     inputs = [(name, _division(name, algorithm)) for name in algorithm.inputs]
     elements = [divided.elements(INPUT, k, *division) for k, (_, division) in enumerate(inputs)]
@@ -97,7 +97,7 @@ def rolled(
             return leaves.symbol(Leaf(link_class, passed=(passed, k)))
 
         def column(dof: Dof, matrix: int | None, leaves: Leaves = leaves) -> Scalar:
-            return leaves.symbol(Leaf(dof[0], divided.of_column(dof[1], matrix)))
+            return leaves.symbol(Leaf(dof[0], divided.column_element(dof[1], matrix)))
 
         rolling = Rolling(link_classes, mechanism.tree.parents, taken, _identity, assumed, column)
         links = [
@@ -106,11 +106,11 @@ def rolled(
             )
             for k, link_class in enumerate(link_classes)
         ]
-        at = RolledTree(divided.template, LinksOfClasses.of(links, rolling), tree.gravity, whole=mechanism)
-        given = symbols([Array(name, _shape(division, divided.template)) for name, division in inputs], builder)
-        for array, of_array in zip(given, elements, strict=True):
+        at = RolledTree(divided.template, LinksOfClasses.of(links, rolling), tree.gravity, full=mechanism)
+        arguments = symbols([Array(name, _shape(division, divided.template)) for name, division in inputs], builder)
+        for array, of_array in zip(arguments, elements, strict=True):
             leaves.update({x.node: Leaf(*element) for x, element in zip(array.ravel(), of_array, strict=True)})
-        values = algorithm.run(computed, at, given, options)
+        values = algorithm.run(computed, at, arguments, options)
         if rolling.confirmed():
             break
     packing, results = None, list[Result]()
@@ -170,7 +170,7 @@ class DividedArrays:
             offset += getattr(self.mechanism, quantity) * width
         return elements if axis else [(EVERY, Place(space, array, None, c)) for c in range(width)]
 
-    def of_column(self, dof: int, matrix: int | None) -> Place:
+    def column_element(self, dof: int, matrix: int | None) -> Place:
         """A link's degree of freedom in a column of a matrix, or of the identity matrix."""
         n, start = self.mechanism.nv, self.positions.number(("nv", 1))
         if matrix is None:
@@ -241,9 +241,9 @@ def _is_in_blocks(name: str) -> bool:
     return len(shape) == 2 and all(isinstance(size, Axis) and {*size} == {"nv"} for size in shape)
 
 
-def examples_of(tree: Tree) -> Tree:
+def list_examples(tree: Tree) -> Tree:
     """A tree with one link of each class, for display."""
-    link_classes = link_classes_of(tree.links)
+    link_classes = classify_links(tree.links)
     links = tuple(
         dataclasses.replace(
             link_class.example, name=f"{link_class.example.name} and {len(link_class.links) - 1} like it"
@@ -294,12 +294,12 @@ def _template(mechanism: Mechanism, link_classes: Sequence[LinkClass], named: Se
 def _division(name: str, algorithm: Algorithm, computed: tuple[Computation, ...] | None = None) -> Division:
     """How an array of an algorithm is divided among the links."""
     if isinstance(space := algorithm.sizes.get(name), Space):
-        return _of_space(space)
+        return _space_shape(space)
     if name in algorithm.sizes or name not in SHAPES:
         if computed is not None and len(computed) == 1 and name not in algorithm.sizes:
             expression = computed[0].expression
             if expression.is_vector and expression.codomain is not None:
-                return _of_space(expression.codomain)
+                return _space_shape(expression.codomain)
         raise NotRolled(f"nothing says how {name} is divided among the links")
     first, *rest = _shape_in_axes(name) or (Axis(),)
     if isinstance(first, int) and rest == [_Counted.nv]:
@@ -317,7 +317,7 @@ def _shape_in_axes(name: str) -> tuple[Any, ...]:
         raise NotRolled(f"{name} is not divided among the links") from None
 
 
-def _of_space(space: Space) -> Division:
+def _space_shape(space: Space) -> Division:
     if space in (JOINT, COORDINATE):
         return _Counted.nv, ()
     if space in (FORCE, MOTION):

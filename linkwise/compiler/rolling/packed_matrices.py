@@ -73,8 +73,8 @@ class Packing:
         n = len(self.ancestors)
         cells = np.full((len(self.symmetric), n, n), -1, dtype=np.int32)
         for matrix, indices in enumerate(cells):
-            for own, start, size in zip(self._at_one_joint, self.dof_starts, self._sizes, strict=False):
-                block = self.start(matrix) + own + np.arange(size * size).reshape(size, size)
+            for diagonal, start, size in zip(self._at_one_joint, self.dof_starts, self._sizes, strict=False):
+                block = self.start(matrix) + diagonal + np.arange(size * size).reshape(size, size)
                 indices[start : start + size, start : start + size] = block
             for dof, path in enumerate(self.ancestors):
                 pairs = self.of_pairs[dof] + np.arange(len(path))

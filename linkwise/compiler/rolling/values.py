@@ -41,7 +41,7 @@ class Positions:
             self.columns[column] = starts_of_links(self._mechanism, quantity)[:-1] * width if starts is None else starts
         return TABLE + 1 + list(self.columns).index(column)
 
-    def of_member(self, place: Place, member: int) -> Place:
+    def member_place(self, place: Place, member: int) -> Place:
         """The corresponding place of another link of the iteration, for a place of its first link."""
         if place.base is None or place.base in (HERE, THERE):
             return place
@@ -123,7 +123,7 @@ class Values:
 
     def _known_leaf(self, leaf: Leaf) -> int:
         if leaf.passed is not None:
-            return self.rolling.sweep_of(leaf.passed[0])
+            return self.rolling.sweep_index(leaf.passed[0])
         return self.rolling.columns if leaf.place is not None and leaf.place.space != INPUT else -1
 
     def passed(self, node: Node) -> tuple[Passed, int] | None:
@@ -151,7 +151,7 @@ class Values:
                 if self.is_given(node):
                     continue
                 when = self.known[node]
-                if when < self.rolling.repeated_from(sweep):
+                if when < self.rolling.first_repetition(sweep):
                     kept.setdefault(node)
                     roots[max(when, 0)].append(node)  # once per link, not once per path or column
                 elif when < 0:
@@ -194,7 +194,7 @@ class Values:
         free_from: list[int] = []  # first sweep in which each cell may be reused
         for node in sorted(kept, key=lambda node: (born[node], node.index)):
             last = max(s for s in range(count) if node in used[s])
-            if born[node] < self.rolling.repeated_from(last):
+            if born[node] < self.rolling.first_repetition(last):
                 last = count  # needed for every column
             cell = next((c for c, sweep in enumerate(free_from) if sweep <= born[node]), len(free_from))
             free_from[cell : cell + 1] = [last]

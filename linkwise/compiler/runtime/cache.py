@@ -248,8 +248,8 @@ def _delete_abandoned(age: float) -> None:
 
 
 def _files(wanted: Callable[[str], bool]) -> Iterator[tuple[float, int, Path]]:
-    with contextlib.suppress(OSError), os.scandir(directory()) as found:
-        for entry in found:
+    with contextlib.suppress(OSError), os.scandir(directory()) as entries:
+        for entry in entries:
             if wanted(entry.name):
                 with contextlib.suppress(OSError):
                     facts = entry.stat(follow_symlinks=False)

@@ -32,11 +32,11 @@ def load(program: Program, dtype: str) -> Callable[..., Any]:
         return interpreter.load(program, dtype)
     code, ufunc = code_and_ufunc(program, dtype)
     if program.carried:
-        return _over_time(ufunc, program)
+        return _time_function(ufunc, program)
     operations = program.size
     general = explaining(threaded(ufunc, operations), program.signature, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
-        general = _without_warnings(general)
+        general = _suppress_warnings(general)
     if operations > LONG or program.has_loops:
         return general
     return single_call(code, program.inputs, program.outputs, dtype, general, operations)
@@ -78,7 +78,7 @@ def code_and_ufunc(program: Program, dtype: str) -> tuple[MachineCode, np.ufunc]
     return code, make_gufunc(code, program.inputs, program.outputs, dtype, program.name, tables=tables)
 
 
-def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+def _suppress_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of arrays without NumPy's warnings of divisions by zero: its status result reports these."""
 
     def call(*arrays: Any, out: Any = None) -> Any:
@@ -88,7 +88,7 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
+def _time_function(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
     """Machine code of a program over time as ``f(*arrays, out=arrays)``, with large batches split over threads."""
     (timed, axis), first, size = program.timed_input, program.outputs[0], program.size
 

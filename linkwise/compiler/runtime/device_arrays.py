@@ -25,14 +25,14 @@ class Library:
 
 
 def seen_by_cupy(cupy: Any, arrays: Sequence[Any]) -> tuple[list[Any], Library]:
-    """CuPy views of device arrays, other arrays copied; and the library for results: that of the first device array,
-    else NumPy."""
+    """CuPy views of device arrays, other arrays copied; and the library for results: the first device array's, else
+    NumPy."""
     seen, library = [], None
     for position, x in enumerate(arrays):
         if isinstance(x, cupy.ndarray):
             library = library or Library(_itself)
         elif is_foreign(x) and on_device(x):
-            library = library or _library_of(cupy, x)
+            library = library or _find_library(cupy, x)
             x = _view(cupy, x, position)
         else:
             x = cupy.asarray(np.asarray(plain(x)))
@@ -81,7 +81,7 @@ class DeviceCall:
         self.seen, library = {}, None
         for position, (name, x) in enumerate(inputs.items()):
             if isinstance(x, cupy.ndarray) or (is_foreign(x) and on_device(x)):
-                library = library or (Library(_itself) if isinstance(x, cupy.ndarray) else _library_of(cupy, x))
+                library = library or (Library(_itself) if isinstance(x, cupy.ndarray) else _find_library(cupy, x))
                 x = x if isinstance(x, cupy.ndarray) else _view(cupy, x, position)
             self.seen[name] = x if isinstance(x, cupy.ndarray) else plain(x)
         self._library = library or Library(cupy.asnumpy)
@@ -134,7 +134,7 @@ def _itself(array: Any) -> Any:
     return array
 
 
-def _library_of(cupy: Any, array: Any) -> Library:
+def _find_library(cupy: Any, array: Any) -> Library:
     """The library by the module of the array's type; unknown libraries get CuPy arrays."""
     name = type(array).__module__.partition(".")[0]
     if name == "torch":

@@ -18,7 +18,7 @@ import numpy as np
 from ..ir.program import Array, Program
 from ..passes import optimize
 from ..targets import cuda_c, cuda_transposition
-from ..targets.cuda_layout import Layout, layout_for
+from ..targets.cuda_layout import Layout, choose_layout
 from ..targets.protocol import Options
 from .arrays import NoDeviceError
 from .device_arrays import seen_by_cupy, writable
@@ -40,7 +40,7 @@ KEPT = 256  # maximum of kept launches
 
 
 def load(program: Program, options: Options) -> GpuKernel:
-    """Compile ``program`` for the GPU at hand."""
+    """Compile ``program`` for the current GPU."""
     return GpuKernel(program, options, cupy_with_device())
 
 
@@ -135,13 +135,13 @@ class GpuKernel:
 
     def handles(self, plan: Plan, device: int) -> dict[Any, int]:
         """Driver handles of the plan's functions on a device, where this loads them."""
-        found = {}
+        loaded = {}
         with self._cupy.cuda.Device(device):
             for launch in plan.launches:
-                if launch.function not in found:
+                if launch.function not in loaded:
                     _permit(launch.function, launch.shared)
-                    found[launch.function] = launch.function.kernel.ptr
-        return found
+                    loaded[launch.function] = launch.function.kernel.ptr
+        return loaded
 
     def carry_out(self, plan: Plan, starts: Sequence[int], stream: int) -> None:
         """Launch a plan on a stream of the current device, given by its address, on arrays at these addresses."""
@@ -161,16 +161,16 @@ class GpuKernel:
         places = [(x.shape, x.strides) for x in results] if results is not None else [(s, None) for s in shapes]
         strides += [self._strides(s, t, a, batch) for (s, t), a in zip(places, self.outputs, strict=True)]
         sizes, strides = _merged(batch, strides)
-        code = self._code(len(sizes), self._in_rows(strides), self._even(strides))
+        code = self._code(len(sizes), self._have_rows(strides), self._are_equidistant(strides))
         states = math.prod(batch)
         transposed = self._transposed(code.layout, sizes, strides)
         if transposed:
-            strides = transposed.of_kernel(strides)
+            strides = transposed.kernel_strides(strides)
         tail = []
         arrays = zip(strides, (*self.inputs, *self.outputs), code.layout.rows, code.layout.even, strict=True)
         for (steps, axes, core), array, rows, even in arrays:
-            own = [_distance(core, array.shape)] if even and core else core
-            tail += [*steps, *axes, *(() if rows else own)]
+            core_steps = [_distance(core, array.shape)] if even and core else core
+            tail += [*steps, *axes, *(() if rows else core_steps)]
         head = (states, *lengths, *sizes[1:])
         grid, block = (-(-states // code.threads),), (code.threads,)
         return _Launch(code.function, grid, block, code.shared, _int64(head), _int64(tail), shapes, transposed)
@@ -191,12 +191,12 @@ class GpuKernel:
         else:
             steps = [x // size for x in strides]
         steps = [0 if length == 1 else step for length, step in zip(shape, steps, strict=True)]
-        own, axes = len(array.shape), len(array.axes)
-        lead = len(shape) - own - axes
+        core_axes, axes = len(array.shape), len(array.axes)
+        lead = len(shape) - core_axes - axes
         missing = [0] * (len(batch) - lead)
         return missing + steps[:lead], steps[lead : lead + axes], steps[lead + axes :]
 
-    def _in_rows(self, strides: Any) -> tuple[bool, ...]:
+    def _have_rows(self, strides: Any) -> tuple[bool, ...]:
         """For each array, whether elements of a state are contiguous and states adjacent."""
         arrays = (*self.inputs, *self.outputs)
         return tuple(
@@ -204,11 +204,11 @@ class GpuKernel:
             for (steps, _, core), array in zip(strides, arrays, strict=True)
         )
 
-    def _even(self, strides: Any) -> tuple[bool, ...]:
+    def _are_equidistant(self, strides: Any) -> tuple[bool, ...]:
         """For each array, whether the elements of a state, in C order, are equidistant."""
         arrays = (*self.inputs, *self.outputs)
-        found = (_distance(core, array.shape) for (_, _, core), array in zip(strides, arrays, strict=True))
-        return tuple(distance is not None for distance in found)
+        distances = (_distance(core, array.shape) for (_, _, core), array in zip(strides, arrays, strict=True))
+        return tuple(distance is not None for distance in distances)
 
     def _code(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...]) -> _Code:
         """The code for this layout. Long code is compiled once, for arrays with or without rows."""
@@ -242,7 +242,7 @@ class GpuKernel:
 
     def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int | None = None) -> Layout:
         sharing = room is not None and not (self._program.carried or self._program.loops)
-        return layout_for(self._program, self._options, batch, in_rows, even, room, sharing)
+        return choose_layout(self._program, self._options, batch, in_rows, even, room, sharing)
 
     def _loaded(self, layout: Layout, near: bool) -> _Code:
         key = layout, near
@@ -260,14 +260,14 @@ class GpuKernel:
 
     def _transposed(self, layout: Layout, sizes: Sequence[int], strides: Any) -> Transposed | None:
         """Outputs with rows too long for a tile, to be transposed afterwards."""
-        rows, count = self._in_rows(strides), len(self.inputs)
+        rows, count = self._have_rows(strides), len(self.inputs)
         which = tuple(
             rows[count + k] and not layout.rows[count + k] and cuda_transposition.pays(array, self.dtype.itemsize)
             for k, array in enumerate(self.outputs)
         )
         if self._program.carried or len(sizes) > 1 or not any(which):
             return None
-        steps = tuple(own[0] for own, _, _ in strides)
+        steps = tuple(batch_strides[0] for batch_strides, _, _ in strides)
         return Transposed(self._transposition, self.dtype, sizes[0], self.outputs, which, steps)
 
     def converted(self, values: Any, name: str) -> Any:
@@ -282,10 +282,10 @@ class GpuKernel:
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         cupy = self._cupy
-        whole = arrays if out is None else (*arrays, *out) if type(out) is tuple else (*arrays, out)
-        known = self._known.get(_key(whole, cupy.ndarray, out is None))
-        if known is not None and not (out is not None and self._overlapping(whole, known)):
-            return self._again(known.launch, whole, out)
+        operands = arrays if out is None else (*arrays, *out) if type(out) is tuple else (*arrays, out)
+        known = self._known.get(_key(operands, cupy.ndarray, out is None))
+        if known is not None and not (out is not None and self._overlapping(operands, known)):
+            return self._relaunch(known.launch, operands, out)
         if len(arrays) != len(self.inputs):
             names = ", ".join(array.name for array in self.inputs)
             raise TypeError(f"the kernel takes {len(self.inputs)} arrays ({names}), {len(arrays)} were given")
@@ -297,40 +297,40 @@ class GpuKernel:
                 self._remember(arrays, values, launch)
                 results = [cupy.empty(shape, self.dtype) for shape in launch.results]
                 self.run(launch, (*values, *results))
-                found = [library.deliver(x) for x in results]
-                return found[0] if len(found) == 1 else tuple(found)
+                converted = [library.deliver(x) for x in results]
+                return converted[0] if len(converted) == 1 else tuple(converted)
             return self._written(values, library, out)
 
-    def _again(self, launch: _Launch, whole: tuple[Any, ...], out: Any) -> Any:
+    def _relaunch(self, launch: _Launch, operands: tuple[Any, ...], out: Any) -> Any:
         """Repeat a kept launch for CuPy arrays that need no conversion."""
         if out is not None:
-            self.run(launch, whole)
+            self.run(launch, operands)
             return out
         results = [self._cupy.empty(shape, self.dtype) for shape in launch.results]
-        self.run(launch, (*whole, *results))
+        self.run(launch, (*operands, *results))
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _remember(self, given: Sequence[Any], taken: Sequence[Any], launch: _Launch, out: Any = None) -> None:
+    def _remember(self, arguments: Sequence[Any], taken: Sequence[Any], launch: _Launch, out: Any = None) -> None:
         """Keep a launch for similar calls, if its arrays needed no conversion."""
-        key = _key(tuple(given), self._cupy.ndarray, out is None)
-        if key is not None and all(x is y for x, y in zip(given, taken, strict=False)):
+        key = _key(tuple(arguments), self._cupy.ndarray, out is None)
+        if key is not None and all(x is y for x, y in zip(arguments, taken, strict=False)):
             if len(self._known) >= KEPT:
                 self._known.clear()
-            reaches = tuple(_reach(x) for x in given) if out is not None else ()
+            reaches = tuple(_reach(x) for x in arguments) if out is not None else ()
             self._known[key] = _Known(launch, reaches)
 
-    def _overlapping(self, whole: tuple[Any, ...], known: _Known) -> bool:
+    def _overlapping(self, arrays: tuple[Any, ...], known: _Known) -> bool:
         """Whether a result array shares memory with an input."""
-        extents = [(x.data.ptr + low, x.data.ptr + high) for x, (low, high) in zip(whole, known.reaches, strict=True)]
+        extents = [(x.data.ptr + low, x.data.ptr + high) for x, (low, high) in zip(arrays, known.reaches, strict=True)]
         count = len(self.inputs)
         return any(low < end and start < high for low, high in extents[:count] for start, end in extents[count:])
 
     def _written(self, values: list[Any], library: Any, out: Any) -> Any:
         """Run the call with given result arrays: directly for suitable device arrays, otherwise by a copy."""
         cupy = self._cupy
-        given = out if isinstance(out, tuple) else (out,)
+        outputs = out if isinstance(out, tuple) else (out,)
         _, _, shapes = self.sizes(values)
-        views = [self._direct(x, shape) for x, shape in zip(given, shapes, strict=False)]
+        views = [self._writable_view(x, shape) for x, shape in zip(outputs, shapes, strict=False)]
         views += [None] * (len(shapes) - len(views))
         results = [
             cupy.empty(shape, self.dtype) if view is None else view for view, shape in zip(views, shapes, strict=True)
@@ -339,8 +339,8 @@ class GpuKernel:
         values = [x.copy() if any(_overlap(x, view) for view in taken) else x for x in values]
         launch = self.launch(values, results)
         self.run(launch, (*values, *results))
-        self._remember((*values, *given), (*values, *results), launch, out)
-        wanted = [*given, *[None] * len(shapes)]
+        self._remember((*values, *outputs), (*values, *results), launch, out)
+        wanted = [*outputs, *[None] * len(shapes)]
         answers = [
             x if view is not None else library.deliver(result) if x is None else result
             for x, view, result in zip(wanted, views, results, strict=False)
@@ -357,7 +357,7 @@ class GpuKernel:
         else:
             np.copyto(array, self._cupy.asnumpy(values), casting=casting)
 
-    def _direct(self, x: Any, shape: tuple[int, ...]) -> Any:
+    def _writable_view(self, x: Any, shape: tuple[int, ...]) -> Any:
         """A CuPy view if the kernel can write to it directly, else None. Elements must be distinct and at a multiple of
         the item size."""
         view = writable(self._cupy, x)
@@ -392,7 +392,7 @@ def _merged(batch: tuple[int, ...], strides: Any) -> tuple[list[int], Any]:
     for k, size in enumerate(batch):
         if size == 1:
             continue
-        here = [own[k] for own, _, _ in strides]
+        here = [batch_strides[k] for batch_strides, _, _ in strides]
         if sizes and all(s[-1] == step * size for s, step in zip(steps, here, strict=True)):
             sizes[-1] *= size
             for s, step in zip(steps, here, strict=True):
@@ -428,9 +428,9 @@ def _distance(strides: Sequence[int], shape: tuple[int, ...]) -> int | None:
     return distance or 0
 
 
-def _overlap(one: Any, other: Any) -> bool:
+def _overlap(a: Any, b: Any) -> bool:
     """Whether the extents of two arrays in memory overlap."""
-    (low, high), (start, end) = (_extent(x) for x in (one, other))
+    (low, high), (start, end) = (_extent(x) for x in (a, b))
     return low < end and start < high
 
 

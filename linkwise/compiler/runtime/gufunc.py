@@ -98,7 +98,7 @@ def owners_are_known() -> bool:
     return fields.owned == id(known) and fields.type == id(type(ufunc)) and fields.name is not None and empty is None
 
 
-def loop_of(ufunc: np.ufunc) -> tuple[int, int] | None:
+def inner_loop(ufunc: np.ufunc) -> tuple[int, int] | None:
     """Addresses of a ufunc's first inner loop and of its data; None if the layout is unknown."""
     if type(ufunc) is not np.ufunc or not owners_are_known():
         return None

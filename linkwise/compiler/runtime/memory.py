@@ -33,7 +33,7 @@ class _Lease:
     """Owner of a block of memory; the block is recycled when its last array is gone."""
 
     def __init__(self, size: int):
-        self.memory = _taken(size)
+        self.memory = _get_block(size)
         self.__array_interface__ = self.memory.bytes.__array_interface__
 
     def __del__(self) -> None:
@@ -49,7 +49,7 @@ def empty(shape: tuple[int, ...], dtype: str | np.dtype) -> np.ndarray:
     return np.asarray(_Lease(size)).view(kind).reshape(shape)
 
 
-def _taken(size: int) -> _Memory:
+def _get_block(size: int) -> _Memory:
     """A recycled block of memory, or a new one."""
     for memory in tuple(_waiting):
         if memory.size == size:

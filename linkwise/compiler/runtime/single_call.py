@@ -183,10 +183,10 @@ def layout_is_known() -> bool:
         return False
     if np.ndarray.__basicsize__ < ctypes.sizeof(_ArrayObject):
         return False
-    whole = np.arange(24.0).reshape(2, 3, 4)
-    part = whole.astype(np.float32)[:, ::2].T
+    sample = np.arange(24.0).reshape(2, 3, 4)
+    part = sample.astype(np.float32)[:, ::2].T
     part.flags.writeable = False
-    return all(_reads_as_reported(array) for array in (whole, part, np.array(1.0)))
+    return all(_reads_as_reported(array) for array in (sample, part, np.array(1.0)))
 
 
 def _reads_as_reported(array: np.ndarray) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import memory, workers
 from .arrays import all_plain
-from .gufunc import loop_of
+from .gufunc import inner_loop
 
 # Waking a thread costs some tens of microseconds; its share should take longer.  Threads take tiles one at a time:
 # large enough that counting them costs nothing, small enough that all threads end together.
@@ -129,8 +129,8 @@ def call_threaded(
     results = _results(ufunc, batch, outputs)
     if count == 1 and calls == 1:
         return ufunc(*arrays, out=tuple(results))
-    if not _by_workers(ufunc, batch, [*arrays, *results], operations, count):
-        _by_pool(ufunc, batch, [*arrays, *results], count, calls)
+    if not _run_workers(ufunc, batch, [*arrays, *results], operations, count):
+        _run_pool(ufunc, batch, [*arrays, *results], count, calls)
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -147,7 +147,7 @@ def _tile(states: int, operations: int, count: int) -> int:
     return -(-tile // _STATES_PER_GROUP) * _STATES_PER_GROUP
 
 
-def _by_workers(
+def _run_workers(
     ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], operations: int, count: int
 ) -> bool:
     """Process tiles in threads without Python. Returns False, without results, if NumPy is needed: for casts, for
@@ -164,7 +164,7 @@ def _by_workers(
 
 def _job(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray]) -> workers.Job | None:
     """The work of one call, if all operands fit the loop directly: rows of states of its own dtype."""
-    loop = loop_of(ufunc) if workers.native() is not None else None
+    loop = inner_loop(ufunc) if workers.native() is not None else None
     if loop is None or ufunc.signature is None or len(operands) > workers.MAX_OPERANDS:
         return None
     names, kinds = _core_names(ufunc.signature), ufunc.types[0].replace("->", "")
@@ -199,7 +199,7 @@ def _step(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ..
     return along[-1][1] if in_a_row else None
 
 
-def _by_pool(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], count: int, calls: int) -> None:
+def _run_pool(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], count: int, calls: int) -> None:
     """Process pieces in Python's threads."""
     pieces = _pieces(ufunc, batch, operands, count * calls)
     first, *others = (pieces[i : i + calls] for i in range(0, len(pieces), calls))
@@ -277,11 +277,11 @@ def _piece(array: np.ndarray, axis: int, start: int, stop: int) -> np.ndarray:
 
 def _core_shapes(ufunc: np.ufunc) -> tuple[tuple[int, ...], ...]:
     """Core shapes of all operands, from the signature; -1 for named sizes, which require given outputs."""
-    return ((),) * ufunc.nargs if ufunc.signature is None else _shapes_of(ufunc.signature)
+    return ((),) * ufunc.nargs if ufunc.signature is None else _parse_shapes(ufunc.signature)
 
 
 @lru_cache
-def _shapes_of(signature: str) -> tuple[tuple[int, ...], ...]:
+def _parse_shapes(signature: str) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(int(size) if size.isdecimal() else -1 for size in core) for core in _core_names(signature))
 
 

@@ -263,7 +263,7 @@ class Workers:
         caller's."""
         functions = native()
         assert functions is not None
-        taken = self._taken(functions, wanted)
+        taken = self._get_idle(functions, wanted)
         done = self._ends.pop() if self._ends else _semaphore(functions)
         words = job.words
         words[NEXT], words[COUNT], words[TILE], words[DONE] = start, stop, tile, _address(done)
@@ -276,7 +276,7 @@ class Workers:
             if self.most == 0:
                 self.end()
 
-    def _taken(self, functions: _Native, wanted: int) -> list[_Worker]:
+    def _get_idle(self, functions: _Native, wanted: int) -> list[_Worker]:
         taken: list[_Worker] = []
         while len(taken) < wanted:
             try:

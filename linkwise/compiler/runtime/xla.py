@@ -34,7 +34,7 @@ from .workers import (
     TILE,
     drain,
 )
-from .xla_interface import BUFFERS, CALL, FRAME, METADATA, OFFSETS, Handler, entry, filled, in_front, load, store, word
+from .xla_interface import BUFFERS, CALL, FRAME, METADATA, OFFSETS, Handler, bind, entry, filled, load, store, word
 
 RUNNING, REFERENCES = 24, 32  # words of a job: number of threads that may be working on it, and of references
 TILE_WORD, HELPERS_WORD, CORE_WORD, STATES_WORD = range(4)  # of ``call_words``; sizes and strides follow
@@ -43,7 +43,7 @@ TILE_WORD, HELPERS_WORD, CORE_WORD, STATES_WORD = range(4)  # of ``call_words``;
 def handler(code: MachineCode, tables: np.ndarray | None = None) -> Handler:
     """The handler that runs a loop (a ``PyUFuncGenericFunction``) with its ``tables``."""
     kernel = np.array([code.address, 0 if tables is None else tables.ctypes.data], np.int64)
-    return in_front(_call(), kernel, code, tables)
+    return bind(_call(), kernel, code, tables)
 
 
 def call_words(states: int, sizes: Sequence[int], steps: Sequence[int], operands: int, operations: int) -> np.ndarray:

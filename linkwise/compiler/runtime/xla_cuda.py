@@ -27,9 +27,9 @@ from .xla_interface import (
     INTERNAL,
     METADATA,
     Handler,
+    bind,
     entry,
     filled,
-    in_front,
     load,
     store,
     word,
@@ -63,7 +63,7 @@ def handler(calls: Driver, handles: Sequence[Sequence[int]], *owned: object) -> 
     count = max(map(len, handles))
     table = [handle for of_device in handles for handle in (of_device or (0,) * count)]
     header = [calls.launch, calls.device_of_context, calls.error_name, len(handles), count, *table]
-    return in_front(_call(), np.array(header, np.int64), *owned)
+    return bind(_call(), np.array(header, np.int64), *owned)
 
 
 def launch_words(launches: Sequence[PlannedLaunch], functions: Sequence[Any]) -> np.ndarray:

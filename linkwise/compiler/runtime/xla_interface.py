@@ -75,7 +75,7 @@ class Handler:
     owned: tuple[object, ...]
 
 
-def in_front(call: MachineCode, kernel: np.ndarray, *owned: object) -> Handler:
+def bind(call: MachineCode, kernel: np.ndarray, *owned: object) -> Handler:
     """A handler that passes the 64-bit numbers ``kernel`` to the shared code of its platform."""
     host = {CALL: call.address, "linkwise_xla_kernel": kernel.ctypes.data}
     front = llvm_loader.load(_FRONT, "linkwise_xla_handler", llvm_loader.host_options(), host_functions=host)

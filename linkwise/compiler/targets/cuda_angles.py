@@ -68,7 +68,7 @@ class Angles:
         ]
 
 
-def found_in(program: Program) -> Angles | None:
+def frequent_angles(program: Program) -> Angles | None:
     """The angles of the input array with most of them; None if there are few."""
     by_array: dict[int | None, dict[Node, list[Node]]] = defaultdict(lambda: defaultdict(list))
     for angle, nodes in _turned(program).items():
@@ -81,7 +81,7 @@ def found_in(program: Program) -> Angles | None:
     return _angles(by_array[array], array)
 
 
-def computed_in(program: Program) -> Angles | None:
+def computed_angles(program: Program) -> Angles | None:
     """All angles that are computed without sines themselves; None if there are few."""
     after = set[Node]()
     for node in program.nodes:
@@ -99,11 +99,11 @@ def _turned(program: Program) -> dict[Node, list[Node]]:
     return turned
 
 
-def _angles(found: Mapping[Node, Sequence[Node]], array: int | None) -> Angles | None:
-    if len(found) < LEAST:
+def _angles(nodes_of: Mapping[Node, Sequence[Node]], array: int | None) -> Angles | None:
+    if len(nodes_of) < LEAST:
         return None
-    turned = {n: (k, int(n.op is ops.COS)) for k, nodes in enumerate(found.values()) for n in nodes}
-    return Angles(tuple(found), turned, array)
+    turned = {n: (k, int(n.op is ops.COS)) for k, nodes in enumerate(nodes_of.values()) for n in nodes}
+    return Angles(tuple(nodes_of), turned, array)
 
 
 def _element_and_constant(angle: Node) -> tuple[int, int, float] | None:

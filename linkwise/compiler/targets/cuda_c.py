@@ -20,7 +20,7 @@ from ..passes.shorten import shorten
 from . import cuda_math, cuda_parts, cuda_spills, cuda_tiles
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
 from .c_loops import LoopedBody
-from .cuda_layout import ITEM_BYTES, SHARED_BYTES, Layout, layout_for
+from .cuda_layout import ITEM_BYTES, SHARED_BYTES, Layout, choose_layout
 from .cuda_operands import Operand
 from .cuda_spills import WARP
 from .protocol import Options
@@ -58,7 +58,7 @@ def bytes_beside_tiles(program: Program, options: Options, layout: Layout) -> in
 def emit(program: Program, options: Options, layout: Layout | None = None) -> str:
     """The text alone, for the program in its final order."""
     program = ordered(program, options)
-    return emitted(program, options, layout or layout_for(program, options)).text
+    return emitted(program, options, layout or choose_layout(program, options)).text
 
 
 def ordered(program: Program, options: Options) -> Program:
@@ -127,14 +127,14 @@ class _Kernel:
                 self.warps = 1  # so that shared memory is used up
                 self.body = LoopedBody(*looped, "_cell({})".format, self._spilled)
                 self._cells = self._kept(program.cells)
-                self.body.statements = self._with_cells(self.body.statements)
+                self.body.statements = self._add_cells(self.body.statements)
             else:
                 self.body = LoopedBody(*looped)
         elif waits:
             self.warps = 1  # so that shared memory is used up
             kept = sum(program.inputs[number].size for _, number in program.carried)
             most_warps = most_warps or (cuda_spills.USUAL if self.tile_size else cuda_spills.BUDGETS[0].warps)
-            self.waiting = cuda_spills.waiting_for(program, self.real, most_warps, kept)
+            self.waiting = cuda_spills.allocate_slots(program, self.real, most_warps, kept)
             self.body = cuda_spills.SpilledBody(program, self.real, self._address, functions, self._named, self.waiting)
             self.body.statements = self.parts.called(self.body.statements, self._declarations())
         else:
@@ -166,12 +166,12 @@ class _Kernel:
     def _budget_of_bodies(self) -> cuda_spills.Budget:
         """The budget common to all bodies of loops."""
         assert self.program.loops
-        return cuda_spills.for_loops([code for code, _ in self.program.blocks], self.program.cells, self.real)
+        return cuda_spills.loop_budget([code for code, _ in self.program.blocks], self.program.cells, self.real)
 
     def _spilled(self, loop: For, k: int, address: Callable[[str, int], str]) -> Body:
         """The code of a loop body with spills; shared memory is sized for the body with most spills."""
         program = loop.bodies[k].program
-        angles = cuda_spills.angles_computed_in(program, self.real)
+        angles = cuda_spills.body_angles(program, self.real)
         waiting = cuda_spills.Waiting(self.real, self._budget_of_bodies, angles=angles)
         body = cuda_spills.SpilledBody(program, self.real, address, self.functions, None, waiting)
         body.statements = self.parts.called(body.statements, {"_at": "const int *const _at", **self._declarations()})
@@ -192,7 +192,7 @@ class _Kernel:
         assert self.waiting is not None
         return [self.waiting.keep() for _ in range(count)]
 
-    def _with_cells(self, lines: Sequence[str]) -> list[str]:
+    def _add_cells(self, lines: Sequence[str]) -> list[str]:
         """The text with declarations of slots for cells."""
         return [re.sub(r"_cell\((\d+)\)", lambda match: self._cells[int(match[1])], line) for line in lines]
 
@@ -213,7 +213,7 @@ class _Kernel:
         if fed is None:
             return self.operands[name].element(element, base)
         if self.waiting and self.waiting.kept:
-            address = cuda_spills.near(self._kept_from(fed) + element)
+            address = cuda_spills.near(self._first_slot(fed) + element)
             return f"(&{address})[{WARP} * {base}]" if base else address
         return f"_now_{fed}[{base} + {element}]" if base else f"_now_{fed}[{element}]"
 
@@ -223,7 +223,7 @@ class _Kernel:
         pairs = ((names[first + output], names[number]) for output, number in self.program.carried)
         return {name: pair[1] for pair in pairs for name in pair}
 
-    def _kept_from(self, name: str) -> int:
+    def _first_slot(self, name: str) -> int:
         """First slot of a carried array among the spilled values."""
         start = 0
         for operand in self.operands.values():
@@ -249,9 +249,9 @@ class _Kernel:
             "",
             *self._definitions(),
             *body.declarations,
-            *(cuda_tiles.movers(self.real) if self.tile_size or self._width else []),
-            *(cuda_tiles.giver(self.real) if self._width else []),
-            *self._with_cells(self.parts.definitions),
+            *(cuda_tiles.move_functions(self.real) if self.tile_size or self._width else []),
+            *(cuda_tiles.store_function(self.real) if self._width else []),
+            *self._add_cells(self.parts.definitions),
         ]
         lines += [f'extern "C" __global__ void {self._bounds}{body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
@@ -278,9 +278,9 @@ class _Kernel:
         axes = [f"_{axis}_count" for axis in (RECORDS, REPEATS)] if self.program.carried else []
         sizes = [f"_size{k}" for k in range(1, self.batch)]
         strides = [name for operand in self.operands.values() for name in operand.strides(self.batch)]
-        whole = [f"const long long {name}" for name in ("n", *axes, *sizes)]
+        integers = [f"const long long {name}" for name in ("n", *axes, *sizes)]
         return [
-            *whole,
+            *integers,
             *parameters(self.real, self.body.inputs, self.body.outputs, "__restrict__"),
             *(f"const long long {name}" for name in strides),
         ]

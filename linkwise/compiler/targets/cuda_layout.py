@@ -34,7 +34,7 @@ class Layout:
     over: tuple[int | None, ...]
 
 
-def layout_for(
+def choose_layout(
     program: Program,
     options: Options,
     batch: int = 1,
@@ -47,22 +47,22 @@ def layout_for(
     they are equidistant.
 
     Results use tiles, as writing parts of cache lines is slow.  Inputs come second, and only with long rows: on an H200
-    tiles for the inputs of six and seven joints cost a quarter of the rate, and doubled that of 38. ``room``: bytes of
-    shared memory per warp for tiles beside spilled values, None without spilled values; long results without a tile
-    pass through the slots of spilled values.  ``sharing``: results may reuse tiles of inputs.
+    tiles for the inputs of six and seven joints cost a quarter of the rate; tiles for 38 joints doubled it. ``room``:
+    bytes of shared memory per warp for tiles beside spilled values, None without spilled values; long results without a
+    tile pass through the slots of spilled values.  ``sharing``: results may reuse tiles of inputs.
     """
     arrays, first = (*program.inputs, *program.outputs), len(program.inputs)
     possible = [batch == 1 and is_row for is_row in in_rows or (True,) * len(arrays)]
     tiles = _Tiles(arrays, ITEM_BYTES[options.dtype], SHARED_BYTES if room is None else room)
     results = [k for k in range(first, len(arrays)) if possible[k] and arrays[k].size > 1]
-    inputs = [k for k in range(first) if possible[k] and tiles.bytes_of(k) >= LINE_BYTES]
+    inputs = [k for k in range(first) if possible[k] and tiles.row_bytes(k) >= LINE_BYTES]
     for k in results:
         if tiles.take(k) and sharing:
             tiles.share(k, inputs)
     for k in inputs:
         tiles.take(k)
     passing = [k for k in results if k not in tiles.taken] if room is not None else []
-    if sum(map(tiles.bytes_of, passing)) > MOST_PASSING:
+    if sum(map(tiles.row_bytes, passing)) > MOST_PASSING:
         passing = []
     numbers = range(len(arrays))
     return Layout(
@@ -82,7 +82,7 @@ class _Tiles:
         self.taken: set[int] = set()
         self.over: dict[int, int] = {}
 
-    def bytes_of(self, k: int) -> int:
+    def row_bytes(self, k: int) -> int:
         """Bytes of a row."""
         return self._arrays[k].size * self._item_bytes
 

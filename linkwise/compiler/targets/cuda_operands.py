@@ -20,7 +20,7 @@ class Operand:
     tile      start of its tile within the warp's, None if its rows wait in local memory instead
     even      whether it has a single stride, not one for each axis
     in_pairs  elements are indexed by positions of two loops, not row by row
-    own       the pointer to the elements of this thread's state, if it belongs to another array
+    other_pointer   the pointer to the elements of this thread's state, if it belongs to another array
     """
 
     name: str
@@ -31,11 +31,11 @@ class Operand:
     is_input: bool
     even: bool
     in_pairs: bool = False
-    own: str = ""
+    other_pointer: str = ""
 
     def overwritten(self, name: str, result: Array) -> Operand:
         """A result that overwrites this array in its tile."""
-        return replace(self, name=name, array=result, is_input=False, own=f"_{self.name}")
+        return replace(self, name=name, array=result, is_input=False, other_pointer=f"_{self.name}")
 
     def strides(self, batch: int) -> list[str]:
         """Names of its stride parameters: batch, axes, elements."""
@@ -57,7 +57,7 @@ class Operand:
     def pointer(self, real: Real, batch: int) -> list[str]:
         """Declarations of the pointer to this thread's elements, and of their distance as a 32-bit variable, opaque to
         the compiler: products then take one instruction."""
-        if self.own:
+        if self.other_pointer:
             return []
         if self.rows and self.tile is None:
             return [f"volatile {real.name} _{self.name}[{self.array.size}];"]
@@ -73,7 +73,7 @@ class Operand:
     def declarations(self, real: Real) -> dict[str, str]:
         """Variables in the addresses of its elements, as parameters of a function."""
         declarations = {} if self.rows else {name: f"const long long {name}" for name in self.strides(0)}
-        if self.own:
+        if self.other_pointer:
             return declarations
         kind = "volatile " if self.rows and self.tile is None else "const " if self.is_input and not self.rows else ""
         declarations[f"_{self.name}"] = f"{kind}{real.name} *const _{self.name}"
@@ -85,7 +85,7 @@ class Operand:
         """The location of an element of this thread's state, or of one after the row that begins with
         element ``base``."""
         if self.rows:
-            pointer = self.own or f"_{self.name}"
+            pointer = self.other_pointer or f"_{self.name}"
             return f"{pointer}[{base} + {element}]" if base else f"{pointer}[{element}]"
         start = f"_{self.name}" if self.is_input else f"_apart(_{self.name})"
         if self.even and self.array.shape:

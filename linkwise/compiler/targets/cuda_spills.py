@@ -121,7 +121,7 @@ def ordered(program: Program, real: Real) -> Program:
     return best
 
 
-def waiting_for(program: Program, real: Real, most_warps: int, kept: int = 0) -> Waiting:
+def allocate_slots(program: Program, real: Real, most_warps: int, kept: int = 0) -> Waiting:
     """The spill slots of a program, for as many warps as registers and shared memory allow."""
     angles_read = angles(program, real)
     operations = sum(len(node.args) > 0 for node in program.nodes)
@@ -133,9 +133,9 @@ def waiting_for(program: Program, real: Real, most_warps: int, kept: int = 0) ->
     return Waiting(real, budget, kept, angles_read)
 
 
-def for_loops(bodies: Sequence[Program], cells: int, real: Real) -> Budget:
+def loop_budget(bodies: Sequence[Program], cells: int, real: Real) -> Budget:
     """The budget of loop bodies, for this many cells between runs."""
-    waiting = [Waiting(real, usual(), angles=angles_computed_in(body, real)) for body in bodies]
+    waiting = [Waiting(real, usual(), angles=body_angles(body, real)) for body in bodies]
     most = max(_moves(body, waiting_here)[2] for body, waiting_here in zip(bodies, waiting, strict=True))
     return usual() if cells + most <= waiting[0].limit else IN_LOOPS
 
@@ -157,7 +157,7 @@ def _moves(program: Program, waiting: Waiting) -> tuple[int, int, int]:
 
 
 def angles(
-    program: Program, real: Real, found_in: Callable[[Program], cuda_angles.Angles | None] = cuda_angles.found_in
+    program: Program, real: Real, find: Callable[[Program], cuda_angles.Angles | None] = cuda_angles.frequent_angles
 ) -> cuda_angles.Angles | None:
     """Angles whose sines and cosines a loop computes to shorten the code; None if the code is short enough."""
     counts, name = program.op_counts, real.name
@@ -169,12 +169,12 @@ def angles(
         + PER_ELEMENT * elements
         + _moves(program, Waiting(real, usual()))[0]
     )
-    return found_in(program) if instructions > CACHED else None
+    return find(program) if instructions > CACHED else None
 
 
-def angles_computed_in(program: Program, real: Real) -> cuda_angles.Angles | None:
+def body_angles(program: Program, real: Real) -> cuda_angles.Angles | None:
     """Like ``angles``, for a loop body, whose angles are not elements of one array."""
-    return angles(program, real, cuda_angles.computed_in)
+    return angles(program, real, cuda_angles.computed_angles)
 
 
 def _computed(program: Program, angles: cuda_angles.Angles | None = None) -> list[Node]:

@@ -12,7 +12,7 @@ def pitch(size: int) -> int:
     return size if size % 4 else size + 1
 
 
-def movers(real: Real) -> list[str]:
+def move_functions(real: Real) -> list[str]:
     """Functions that move rows between an array and a tile, neighbouring lanes at neighbouring elements. Rows after the
     last copy it on loading and are not stored."""
     head = "template <int size> __device__ __forceinline__ void"
@@ -58,7 +58,7 @@ def movers(real: Real) -> list[str]:
     ]
 
 
-def giver(real: Real) -> list[str]:
+def store_function(real: Real) -> list[str]:
     """A function that moves rows from local memory of the threads to a tile."""
     parameters = f"{real.name} *tile, const volatile {real.name} *own, int lane"
     return [

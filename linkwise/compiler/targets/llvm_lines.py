@@ -33,7 +33,7 @@ def cache_lines(rows: int, columns: int, by_table: bool, vector: VectorType, per
         f"  %line.j = phi i64 [ 0, %{before} ], [ %line.j.next, %line ]",
         f"  %line.first = call i64 @llvm.umin.i64(i64 %line.j, i64 {size - at_once})",
         f"  %line.offset = mul i64 %line.first, {item}",
-        *(line for k in range(at_once) for line in place_of("line", k, by_table, vector)),
+        *(line for k in range(at_once) for line in find_address("line", k, by_table, vector)),
         *(f"  %line.in{k} = load {vector.real}, ptr %line.at{k}" for k in range(at_once)),
         *(f"  %line.a{i} = getelementptr i8, ptr %lane{i}, i64 %line.offset" for i in range(n)),
     ]
@@ -131,7 +131,7 @@ def _whole_lines(size: int, by_table: bool, vector: VectorType) -> list[str]:
 def _transposed(name: str, by_table: bool, vector: VectorType) -> list[str]:
     """Instructions that load 8 vectors, elements from number ``%name.first`` on of all states, and transpose them into
     ``%name.of0`` to ``%name.of7``, these elements of each state."""
-    lines = [line for k in range(8) for line in place_of(name, k, by_table, vector)]
+    lines = [line for k in range(8) for line in find_address(name, k, by_table, vector)]
     half_real, joined = f"<4 x {vector.scalar}>", f"<8 x i32> <{', '.join(f'i32 {i}' for i in range(8))}>"
     for upper in range(2):  # states 0 to 3, states 4 to 7
         for k in range(8):
@@ -197,7 +197,7 @@ def _store_together(name: str, shift: int, parts: list[str], vector: VectorType)
     return lines
 
 
-def place_of(name: str, k: int, by_table: bool, vector: VectorType) -> list[str]:
+def find_address(name: str, k: int, by_table: bool, vector: VectorType) -> list[str]:
     """Instructions that compute the address of the k-th vector among the elements moved together."""
     lines = [f"  %{name}.number{k} = add i64 %{name}.first, {k}"]
     place = f"%{name}.number{k}"

@@ -296,7 +296,7 @@ def _addresses(position: int, operand: _Operand, vector: VectorType) -> list[str
 
 
 def _allocation(size: int) -> tuple[list[str], list[str]]:
-    """Instructions that make %scratch and leave the entry block, and those that release it."""
+    """Instructions that allocate %scratch and leave the entry block, and instructions that release it."""
     if size <= STACK_LIMIT:
         return [f"  %scratch = alloca [{size} x i8], align 64", "  br i1 %some, label %prepare, label %exit"], []
     large = size >= LARGE_PAGES_FROM and sys.platform == "linux"

@@ -108,16 +108,16 @@ def sincos(vector: VectorType, attributes: str) -> str:
     reduction (also infinite and NaN) are computed out of line by the C library.
     """
     real, integer, boolean = vector.real, vector.integer, vector.boolean
-    splat, whole = vector.splat, vector.integer_splat
+    splat, integers = vector.splat, vector.integer_splat
     first, second, third = parts_of_half_pi(vector.dtype)
     to_whole = splat(1.5 * 2.0 ** (MANTISSA_BITS[vector.dtype] - 1))  # adding it rounds to a whole number
     sign_bit = 1 << (vector.bits - 1)
 
     do = _Lines(vector)
     bits = do.to_integer("bits", "%x")
-    size_bits = do.on_integers("size_bits", "and", bits, whole(sign_bit - 1))
+    size_bits = do.on_integers("size_bits", "and", bits, integers(sign_bit - 1))
     sign = do.on_integers("sign", "xor", bits, size_bits)
-    far = do.on_integers("far", "icmp sgt", size_bits, whole(vector.bit_pattern(reduction_limit(vector.dtype))))
+    far = do.on_integers("far", "icmp sgt", size_bits, integers(vector.bit_pattern(reduction_limit(vector.dtype))))
     size = do.select("size", far, splat(0.0), do.to_real("any_size", size_bits))  # large ones would raise flags below
     # Reduction to |r| <= pi/4: turns * first and turns * second are exact, and so is the first difference.
     shifted = do.muladd("shifted", size, splat(2.0 / math.pi), to_whole)
@@ -142,13 +142,13 @@ def sincos(vector: VectorType, attributes: str) -> str:
     cosine = do("cosine", "fadd", high, low)
     # Quadrant: an odd one swaps the two; the second bit is the sign.
     quadrant = do.to_integer("quadrant", shifted)
-    odd = do.on_integers("odd", "icmp ne", do.on_integers("odd_bit", "and", quadrant, whole(1)), whole(0))
+    odd = do.on_integers("odd", "icmp ne", do.on_integers("odd_bit", "and", quadrant, integers(1)), integers(0))
     s_size = do.select("s_size", odd, cosine, sine)
     c_size = do.select("c_size", odd, sine, cosine)
-    up = whole(vector.bits - 2)
-    s_turn = do.on_integers("s_turn", "and", do.on_integers("s_up", "shl", quadrant, up), whole(sign_bit))
-    next_quadrant = do.on_integers("next_quadrant", "add", quadrant, whole(1))
-    c_turn = do.on_integers("c_turn", "and", do.on_integers("c_up", "shl", next_quadrant, up), whole(sign_bit))
+    up = integers(vector.bits - 2)
+    s_turn = do.on_integers("s_turn", "and", do.on_integers("s_up", "shl", quadrant, up), integers(sign_bit))
+    next_quadrant = do.on_integers("next_quadrant", "add", quadrant, integers(1))
+    c_turn = do.on_integers("c_turn", "and", do.on_integers("c_up", "shl", next_quadrant, up), integers(sign_bit))
     s_sign = do.on_integers("s_sign", "xor", s_turn, sign)
     s_bits = do.on_integers("s_bits", "xor", do.to_integer("s_size_bits", s_size), s_sign)
     c_bits = do.on_integers("c_bits", "xor", do.to_integer("c_size_bits", c_size), c_turn)

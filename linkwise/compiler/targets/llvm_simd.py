@@ -21,14 +21,14 @@ from functools import partial
 from ..ir import ops
 from ..ir.program import Program
 from . import llvm_math
-from .lines_ahead import outputs_ahead
 from .llvm_lines import PERMUTE
 from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_scratch import LoopScratch, Scratch
 from .llvm_straight import parts
-from .llvm_transfer import by_registers, copy, copy_from_places, fill, transfer
+from .llvm_transfer import copy, copy_from_places, fill, split_transfer, transfer
 from .llvm_vector import VectorType
+from .prefetch import large_outputs
 from .protocol import Options
 
 __all__ = ["emit", "symbol"]
@@ -41,21 +41,21 @@ def emit(program: Program, options: Options) -> str:
     permutes = "+avx512f" in options.features and vector.bytes == 64 and vector.bits == 64
     moved = partial(transfer, vector=vector, attributes=attributes, permutes=permutes)
     if program.registers > 1:
-        moved = partial(by_registers, vector=vector, registers=program.registers, attributes=attributes)
+        moved = partial(split_transfer, vector=vector, registers=program.registers, attributes=attributes)
     scratch: Scratch | LoopScratch
     ahead: list[int] = []
     if program.loops:
         scratch, compute, functions = looped(program, vector, options.features, attributes)
     else:
         scratch = Scratch(program, vector, in_order=bool(program.carried))
-        ahead = [] if program.carried else outputs_ahead(program, vector)
+        ahead = [] if program.carried else large_outputs(program, vector)
         compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
     copying = copy if scratch.in_order else copy_from_places
     used = {node.op for code, _ in program.blocks for node in code.nodes}
     unread = [] if program.carried else _unread(program, scratch)
     if unread and (scratch.varying or scratch.constants):
         compute = [*compute, "  call void @heed_unread(ptr %scratch)"]
-        heeding = _heeding if scratch.varying else _heeding_constants
+        heeding = _nan_check if scratch.varying else _constant_nan_check
         functions = [*functions, heeding(unread, scratch, attributes)]
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
@@ -89,7 +89,7 @@ def _unread(program: Program, scratch: Scratch | LoopScratch) -> list[int]:
     return [offset + element for elements, offset in both for element in elements.tolist()]
 
 
-def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
+def _nan_check(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
     """``void @heed_unread(ptr scratch)``: sets results to NaN in states with a NaN in an unread input. Two inputs are
     compared at a time for a group of states, with a rarely taken branch."""
     vector = scratch.vector
@@ -124,7 +124,7 @@ def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str)
     return "\n".join([*lines, "  br label %done", "done:", "  ret void", "}", ""])
 
 
-def _heeding_constants(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
+def _constant_nan_check(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
     """``void @heed_unread(ptr scratch)`` for constant results: the first constant is written anew for each group of
     states, as NaN where required. The unread inputs are data and the code is a loop."""
     vector, (slot, value) = scratch.vector, next(iter(scratch.constants.items()))

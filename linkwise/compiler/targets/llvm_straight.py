@@ -15,9 +15,9 @@ from typing import Protocol
 from ..ir import ops
 from ..ir.program import Node, Program
 from . import x86_assembly
-from .lines_ahead import with_lines_ahead
 from .llvm_operations import Writer
 from .llvm_vector import VectorType
+from .prefetch import add_prefetches
 from .register_assignment import CUT, Action, Memory, assigned, registers
 
 NODES_PER_PART = 2000  # LLVM's time per operation grows beyond a few thousand; shorter parts run slower
@@ -42,7 +42,7 @@ def parts(
     nodes, cuts = _pieces(program, room)
     by_hand = len(nodes) > NODES_FOR_LLVM and x86_assembly.available(features, room.vector)
     if by_hand:
-        nodes = x86_assembly.apart(nodes)
+        nodes = x86_assembly.interleave(nodes)
         cuts = x86_assembly.cuts_around_others(nodes)  # at a cut, values leave their registers
     pieces: list[list[Action]] = [[]] if nodes else []
     for action in assigned(nodes, room, registers(features), cuts):
@@ -51,7 +51,7 @@ def parts(
         else:
             pieces[-1].append(action)
     if ahead:
-        pieces = with_lines_ahead(pieces, program, room.vector)
+        pieces = add_prefetches(pieces, program, room.vector)
     names = [f"{prefix}{number}" for number in range(len(pieces))]
     texts = []
     for name, actions in zip(names, pieces, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .llvm_lines import AHEAD, CACHE_LINE, cache_lines, place_of, shuffle
+from .llvm_lines import AHEAD, CACHE_LINE, cache_lines, find_address, shuffle
 from .llvm_vector import VectorType
 
 
@@ -155,7 +155,7 @@ GATHER, SCATTER, DELIVER = "gather", "scatter", "deliver"
 OF_REGISTER = "_of_register"
 
 
-def by_registers(kind: str, rows: int, columns: int, vector: VectorType, registers: int, attributes: str) -> str:
+def split_transfer(kind: str, rows: int, columns: int, vector: VectorType, registers: int, attributes: str) -> str:
     """``transfer`` for vectors of several registers: lanes are moved register by register, because the addresses of all
     lanes do not fit into registers."""
     part, name = VectorType(vector.dtype, vector.lanes // registers, registers), f"{kind}{rows}x{columns}"
@@ -196,7 +196,7 @@ def _loop(name: str, kind: str, vector: VectorType, starts: str, end: int, after
         f"  %{name}.shift = mul i64 %{name}.j, %column_stride",
         f"  %{name}.offset = add i64 %row.offset, %{name}.shift",
         f"  %{name}.first = add i64 %row.place, %{name}.j",
-        *(line for k in range(count) for line in place_of(name, k, kind == DELIVER, vector)),
+        *(line for k in range(count) for line in find_address(name, k, kind == DELIVER, vector)),
         *(f"  %{name}.a{i} = getelementptr i8, ptr %lane{i}, i64 %{name}.offset" for i in range(vector.lanes)),
         *move(vector),
         f"  %{name}.j.next = add i64 %{name}.j, {count}",

@@ -76,7 +76,7 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float
     outputs = [np.empty(batch + array.shape, dtype=kind) for array in program.outputs]
     steps = _STEPS.get(program)
     if steps is None:
-        steps = _STEPS[program] = _steps_of(program)
+        steps = _STEPS[program] = _prepare_steps(program)
     values: list[Any] = [kind.type(number) for number in steps.constants] + [None] * steps.slots
     for slot, array, index in steps.inputs:
         values[slot] = arrays[array][index][()]  # a scalar for a single state
@@ -116,8 +116,8 @@ class _Steps(NamedTuple):
 _STEPS: weakref.WeakKeyDictionary[Program, _Steps] = weakref.WeakKeyDictionary()
 
 
-def _steps_of(program: Program) -> _Steps:
-    places = _places_of_results(program)
+def _prepare_steps(program: Program) -> _Steps:
+    places = _result_places(program)
     last_use = {arg: node for node in program.nodes for arg in node.args}
     constants = [node for node in program.nodes if node.op is ops.CONST]
     slots = {node: slot for slot, node in enumerate(constants)}
@@ -189,8 +189,8 @@ def _run_loops(
     spaces = {INPUT: inputs, OUTPUT: outputs, CELL: [cells], NUMBER: [numbers]}
     for body, bases, around in program.iterations:
         reads = [np.broadcast_to(spaces[p.space][p.array][p.at(bases, around)], batch) for p in body.reads]
-        given = np.stack(reads, axis=-1) if reads else np.empty((*batch, 0), kind)
-        (results,) = evaluate(body.program, [given], kind.name)
+        operands = np.stack(reads, axis=-1) if reads else np.empty((*batch, 0), kind)
+        (results,) = evaluate(body.program, [operands], kind.name)
         for element, place in enumerate(body.writes):
             spaces[place.space][place.array][place.at(bases, around)] = results[..., element]
     for output, places in zip(outputs, program.results, strict=False):
@@ -234,7 +234,7 @@ def _batch_shape(array: np.ndarray, name: str, core: tuple[int, ...]) -> tuple[i
     return array.shape[:split]
 
 
-def _places_of_results(program: Program) -> dict[Node, list[tuple[int, Index]]]:
+def _result_places(program: Program) -> dict[Node, list[tuple[int, Index]]]:
     """For each result node, the outputs and indices where it is stored."""
     places: dict[Node, list[tuple[int, Index]]] = {}
     for output, (array, results) in enumerate(zip(program.outputs, program.results, strict=True)):

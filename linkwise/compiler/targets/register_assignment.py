@@ -21,7 +21,7 @@ NEVER = 1 << 60
 
 class Action(NamedTuple):
     """LOAD a value from a slot, COMPUTE it, STORE it to a slot, or FORGET its register. CUT: no value is in a register,
-    so the code may be divided here. AHEAD: prefetch a cache line (``lines_ahead``)."""
+    so the code may be divided here. AHEAD: prefetch a cache line (``prefetch``)."""
 
     kind: str
     node: Node | None = None

@@ -2,7 +2,7 @@
 one instruction and no compiler pass is needed.
 
 LLVM takes 50 us per operation, its assembler 1 us.  That pays for long programs; short ones are compiled by LLVM.  As
-LLVM does, operations are reordered so that few wait for the previous one (``apart``).
+LLVM does, operations are reordered so that few wait for the previous one (``interleave``).
 
 Straight-line code runs as fast as it is fetched, some 16 bytes per cycle.  A memory operand is three bytes shorter
 within 8 kB of an address in a register: registers point to the places of the next operands (``_Windows``).
@@ -44,18 +44,18 @@ def available(features: str, vector: VectorType) -> bool:
     return sys.platform == "linux" and vector.bytes == 64 and all(feature in features for feature in NEEDED)
 
 
-def apart(nodes: Sequence[Node]) -> list[Node]:
+def interleave(nodes: Sequence[Node]) -> list[Node]:
     """Reorder nodes so that few wait for the previous one. Of the next ``LOOKED_AT``, the first ready one comes next,
     at one start per cycle. The processor's own lookahead is too short for sums, which are chains of operations.
     Operations without an instruction stay in place."""
     order: list[Node] = []
     for is_known, run in itertools.groupby(nodes, key=lambda node: node.op in KNOWN):
         part = list(run)
-        order += _apart(part) if is_known else part
+        order += _interleave(part) if is_known else part
     return order
 
 
-def _apart(nodes: Sequence[Node]) -> list[Node]:
+def _interleave(nodes: Sequence[Node]) -> list[Node]:
     there: dict[Node, float] = dict.fromkeys(nodes, math.inf)  # ready time of each node; 0 for inputs
     order: list[Node] = []
     window: list[Node] = []
@@ -171,7 +171,7 @@ class _Writer:
                 if self.folded.pop(node, None) is None and node in self.registers:
                     self.free.append(self.registers.pop(node))
             else:
-                self._compute(node, {a.node for a in _forgotten_after(actions, position)})
+                self._compute(node, {a.node for a in _last_used(actions, position)})
         number = ".quad" if self.vector.bits == 64 else ".long"
         table = f".L{self.name}_constants"
         return [
@@ -206,7 +206,7 @@ class _Writer:
         number = self.constants.setdefault(bits, len(self.constants))
         return f"{(number - NEAR) * self.vector.bits // 8}({CONSTANTS}){{1to{self.vector.lanes}}}"
 
-    def _in_register(self, operand: str | int, register: int = TEMPORARY) -> int:
+    def _load_operand(self, operand: str | int, register: int = TEMPORARY) -> int:
         """The operand in a register: its own, or ``register`` after a load."""
         if isinstance(operand, int):
             return operand
@@ -222,14 +222,14 @@ class _Writer:
             result = self._fuse(node, dying, result)
         elif node.op is ops.NEG:
             (value,) = (self._operand(arg) for arg in node.args)
-            self._write("vxor", self._constant(-0.0), self._in_register(value), result)
+            self._write("vxor", self._constant(-0.0), self._load_operand(value), result)
         elif node.op is ops.SQRT:
-            self._write("vsqrt", self._in_register(self._operand(node.args[0])), result)
+            self._write("vsqrt", self._load_operand(self._operand(node.args[0])), result)
         else:
             a, b = (self._operand(arg) for arg in node.args)
             if isinstance(b, int) and not isinstance(a, int) and node.op in (ops.ADD, ops.MUL):
                 a, b = b, a
-            self._write(_TWO_OPERANDS[node.op], b, self._in_register(a), result)
+            self._write(_TWO_OPERANDS[node.op], b, self._load_operand(a), result)
         self.registers[node] = result
 
     def _fuse(self, node: Node, dying: set[Node | None], result: int) -> int:
@@ -239,7 +239,7 @@ class _Writer:
         if not isinstance(self._operand(first), int) or (first in dying and second not in dying):
             first, second = second, first
         name = _FUSED[node.op]
-        a, b, c = self._in_register(self._operand(first)), self._operand(second), self._operand(third)
+        a, b, c = self._load_operand(self._operand(first)), self._operand(second), self._operand(third)
         over = next(
             (x for x in (third, second) if x in dying and x in self.registers and node.args.count(x) == 1), None
         )
@@ -250,12 +250,12 @@ class _Writer:
             self._write("vmovap", b, result)
             b, over = result, second
         else:
-            self._in_register(c, result) if not isinstance(c, int) else self._write("vmovap", c, result)
+            self._load_operand(c, result) if not isinstance(c, int) else self._write("vmovap", c, result)
         self._write(f"{name}213", c, a, result) if over is second else self._write(f"{name}231", b, a, result)
         return result
 
 
-def _forgotten_after(actions: Sequence[Action], position: int) -> Sequence[Action]:
+def _last_used(actions: Sequence[Action], position: int) -> Sequence[Action]:
     """The values that an operation uses for the last time."""
     end = position + 1
     while end < len(actions) and actions[end].kind == FORGET:
@@ -270,4 +270,4 @@ def _is_used_once(actions: Sequence[Action], position: int) -> bool:
         compute += 1
     if compute == len(actions) or actions[compute].kind != COMPUTE:
         return False
-    return any(action.node is node for action in _forgotten_after(actions, compute))
+    return any(action.node is node for action in _last_used(actions, compute))

@@ -119,13 +119,13 @@ class LoopTracer:
         assert self._pay is not None
         saved = 0
         for items in groups:
-            given = self._parameters(items)
+            parameters = self._parameters(items)
             for function in functions:
-                results = function(given)
+                results = function(parameters)
                 saved += (len(items) - 1) * len(self._varying(x.node for x in results if isinstance(x, Symbol)))
                 if self._pay(saved):
                     return True
-                given = [
+                parameters = [
                     self._parameter(k) if isinstance(x, Symbol) and self._is_varying(x.node) else x
                     for k, x in enumerate(results)
                 ]
@@ -176,14 +176,14 @@ class LoopTracer:
         if not self._folds or len(rows) < 2:
             return None
         self._builder.loops = None  # no nested loops
-        given = [self._parameter(k) for k in range(len(start) + rows.shape[1])]
-        results = tuple(self._node(x) for x in step(given[: len(start)], given[len(start) :]))
+        both = [self._parameter(k) for k in range(len(start) + rows.shape[1])]
+        results = tuple(self._node(x) for x in step(both[: len(start)], both[len(start) :]))
         self._builder.loops = self
         varying = self._varying(results)
         besides = {arg for node in varying for arg in node.args if arg not in varying}
         besides |= {node for node in results if node not in varying}
         needed = sorted((node for node in besides if node.op is not ops.CONST), key=lambda node: node.index)
-        parameters, first = tuple(x.node for x in given), self._next_leaf
+        parameters, first = tuple(x.node for x in both), self._next_leaf
         arguments = (tuple(self._node(x) for x in start),)
         self.found.append(TracedLoop(parameters, tuple(needed), results, arguments, first, rows))
         return [Symbol(self._builder.input(RESULTS, first + k), self._builder) for k in range(len(start))]
@@ -222,17 +222,17 @@ def _filled(items: Sequence[list[Any]]) -> list[int]:
 
 def _propagated(varying: Iterable[Node], filled: Mapping[Node, int]) -> dict[Node, int]:
     """``_filled`` for values that depend on parameters, from the masks of the parameters."""
-    found = dict(filled)
+    masks = dict(filled)
     for node in sorted(varying, key=lambda node: node.index):
-        if node not in found:
-            first, *others = [found.get(arg, 0 if is_zero(arg) else -1) for arg in node.args]
+        if node not in masks:
+            first, *others = [masks.get(arg, 0 if is_zero(arg) else -1) for arg in node.args]
             if node.op is ops.MUL:
-                found[node] = first & others[0]
+                masks[node] = first & others[0]
             elif node.op in (ops.ADD, ops.SUB):
-                found[node] = first | others[0]
+                masks[node] = first | others[0]
             else:
-                found[node] = first if node.op in (ops.NEG, ops.DIV, ops.SQRT, ops.SIN) else -1
-    return found
+                masks[node] = first if node.op in (ops.NEG, ops.DIV, ops.SQRT, ops.SIN) else -1
+    return masks
 
 
 def _operands_first(nodes: Iterable[Node], done: dict[Node, Any]) -> Iterable[Node]:
@@ -266,7 +266,7 @@ class _Layout:
     writes: list[Place] = field(default_factory=list)
     columns: list[np.ndarray] = field(default_factory=list)
 
-    def past(self, positions: np.ndarray) -> int:
+    def position_index(self, positions: np.ndarray) -> int:
         """The index of a position column, which is added if new."""
         for number, column in enumerate(self.columns):
             if np.array_equal(column, positions):
@@ -332,17 +332,17 @@ class _Assembly:
         """The first level at which all ``nodes`` are known."""
         for node in _operands_first(nodes, self.levels):
             if _is_leaf(node, RESULTS):
-                self.levels[node] = 1 + self.loop_levels[self._giving(node)]
+                self.levels[node] = 1 + self.loop_levels[self._loop_of_leaf(node)]
             else:
                 self.levels[node] = max((self.levels[arg] for arg in node.args), default=0)
         return max((self.levels[node] for node in nodes), default=0)
 
-    def _giving(self, leaf: Node) -> TracedLoop:
+    def _loop_of_leaf(self, leaf: Node) -> TracedLoop:
         return next(loop for loop in reversed(self.traced) if loop.first <= leaf.value[1])
 
     # -- where values lie -------------------------------------------------------------------------------
 
-    def _taken(self, count: int) -> range:
+    def _allocate(self, count: int) -> range:
         """Allocate contiguous cells; returns the first."""
         self.count += count
         return range(self.count - count, self.count)
@@ -355,51 +355,51 @@ class _Assembly:
             column = [arguments[k] for arguments in loop.arguments]
             if all(node.op is ops.CONST for node in column):
                 constant.append((parameter, column))
-            elif not self._is_handed_on(layout, parameter, column):
+            elif not self._is_shared_result(layout, parameter, column):
                 copied.append((parameter, column))
         lists = np.arange(len(loop.arguments))
         for number, (parameter, _) in enumerate(constant):
-            past = layout.past(len(self.numbers) + len(constant) * lists)
-            layout.places[parameter] = Place(NUMBER, 0, past, number)
+            position_index = layout.position_index(len(self.numbers) + len(constant) * lists)
+            layout.places[parameter] = Place(NUMBER, 0, position_index, number)
         self.numbers += [column[k].value for k in lists for _, column in constant]
-        cells = self._taken(len(copied) * len(lists))
+        cells = self._allocate(len(copied) * len(lists))
         for number, (parameter, column) in enumerate(copied):
-            past = layout.past(cells.start + len(copied) * lists)
-            layout.places[parameter] = Place(CELL, 0, past, number)
+            position_index = layout.position_index(cells.start + len(copied) * lists)
+            layout.places[parameter] = Place(CELL, 0, position_index, number)
             for node, start in zip(column, cells[number :: len(copied)], strict=True):
                 self.copies.setdefault(node, []).append(start)
-        cells = self._taken(loop.size)
+        cells = self._allocate(loop.size)
         self.leaf_cells += cells
-        past = layout.past(cells.start + len(loop.results) * lists)
-        layout.writes = [Place(CELL, 0, past, k) for k in range(len(loop.results))]
+        position_index = layout.position_index(cells.start + len(loop.results) * lists)
+        layout.writes = [Place(CELL, 0, position_index, k) for k in range(len(loop.results))]
         return layout
 
     def _laid_out_fold(self, loop: TracedLoop, table: np.ndarray) -> _Layout:
         """Places of a fold: inputs of a run in the same cells for all runs, and a row of the table."""
         count, columns = table.shape
-        cells = self._taken(loop.size)
+        cells = self._allocate(loop.size)
         self.leaf_cells += cells
         for node, cell in zip(loop.arguments[0], cells, strict=True):
             self.starts.setdefault(node, []).append(cell)
         layout = _Layout()
-        past = layout.past(len(self.numbers) + columns * np.arange(count))
+        position_index = layout.position_index(len(self.numbers) + columns * np.arange(count))
         self.numbers += table.ravel().tolist()
         layout.writes = [Place(CELL, 0, None, cell) for cell in cells]
-        rows = [Place(NUMBER, 0, past, k) for k in range(columns)]
+        rows = [Place(NUMBER, 0, position_index, k) for k in range(columns)]
         layout.places = dict(zip(loop.parameters, [*layout.writes, *rows], strict=True))
         return layout
 
-    def _is_handed_on(self, layout: _Layout, parameter: Node, column: Sequence[Node]) -> bool:
+    def _is_shared_result(self, layout: _Layout, parameter: Node, column: Sequence[Node]) -> bool:
         """Whether a parameter is, for all lists, the same result of another loop; adds its place then."""
         if not all(_is_leaf(node, RESULTS) for node in column):
             return False
-        other = self._giving(column[0])
+        other = self._loop_of_leaf(column[0])
         width = len(other.results)
         list_of, which = np.divmod([node.value[1] - other.first for node in column], width)
         if (which != which[0]).any() or list_of.max() >= len(other.arguments) or list_of.min() < 0:
             return False
-        past = layout.past(self.leaf_cells[other.first] + width * list_of)
-        layout.places[parameter] = Place(CELL, 0, past, int(which[0]))
+        position_index = layout.position_index(self.leaf_cells[other.first] + width * list_of)
+        layout.places[parameter] = Place(CELL, 0, position_index, int(which[0]))
         return True
 
     def _keep(self, nodes: Iterable[Node]) -> None:
@@ -411,7 +411,7 @@ class _Assembly:
                 self.cells[node] = self._own_cell(node)
 
     def _own_cell(self, node: Node) -> int:
-        return self.copies[node][0] if node in self.copies else self._taken(1).start
+        return self.copies[node][0] if node in self.copies else self._allocate(1).start
 
     def _result_cell(self, node: Node) -> int:
         """The cell of a result, which may also be an input or a constant."""

@@ -25,7 +25,7 @@ from ..operators.plan import applied, plan_as_written, specialized
 from ..operators.simplify import promising_forms
 from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
 from ..operators.structure import simpler
-from ..operators.vectors import input_vectors, size_of
+from ..operators.vectors import input_vectors, space_size
 from ..recursions.tree import Configuration, Tree
 from .decisions import DECISIONS, refuse_infinitesimal_motions
 
@@ -245,8 +245,8 @@ class Algorithm:
     def __post_init__(self) -> None:
         if self.expression is None and self.recursion is None:
             raise ValueError(f"algorithm {self.name!r} has neither an expression nor a recursion: give one of them")
-        given = self.options if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
-        options = {name: decide or DECISIONS.get(name) for name, decide in given.items()}
+        defaults = self.options if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
+        options = {name: decide or DECISIONS.get(name) for name, decide in defaults.items()}
         object.__setattr__(self, "options", options)
 
     @property
@@ -282,12 +282,12 @@ class Algorithm:
         any."""
         if not mechanism.loops:
             return self
-        given = self.given_ports
-        name = self.name.removesuffix("".join(f"_with_{port}" for port in given))
-        plain = replace(self, name=name, inputs=tuple(x for x in self.inputs if x not in given))
+        ports = self.given_ports
+        name = self.name.removesuffix("".join(f"_with_{port}" for port in ports))
+        plain = replace(self, name=name, inputs=tuple(x for x in self.inputs if x not in ports))
         registered = plain == ALGORITHMS.get(name)  # not a caller's algorithm with the same name
         other = (registered and WITHIN_CONSTRAINTS.get(name)) or ALGORITHMS.get(self.requires.constrained)
-        return replace(other.with_ports(*given), name=self.name) if other else self
+        return replace(other.with_ports(*ports), name=self.name) if other else self
 
     def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
         """The result on a tree, for arrays of scalars."""
@@ -334,7 +334,7 @@ class Algorithm:
 
     @property
     def differentiates(self) -> str | None:
-        """The algorithm on whose derivatives the recursion works; see ``derived_from`` in compiler/pipeline.py."""
+        """The algorithm on whose derivatives the recursion works; see ``trace_derivatives`` in compiler/pipeline.py."""
         return self.recursion.differentiates if isinstance(self.recursion, FromDerivatives) else None
 
     @property
@@ -412,7 +412,7 @@ class Algorithm:
         if name in self.sizes:
             size = self.sizes[name]
             if isinstance(size, Space):
-                return shape_of(size, mechanism)
+                return space_shape(size, mechanism)
             return size(mechanism) if callable(size) else size
         if name not in SHAPES:
             raise ValueError(
@@ -445,7 +445,7 @@ class Algorithm:
             return None
         expression = computed[0].expression
         sides = (expression.codomain,) if expression.is_vector else (expression.codomain, expression.domain)
-        sizes = [shape_of(side, mechanism) for side in sides if side is not None]
+        sizes = [space_shape(side, mechanism) for side in sides if side is not None]
         return sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
 
     @property
@@ -539,16 +539,16 @@ def expressed(
     return note
 
 
-def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
+def skip_mimic_joints(expression: Callable[..., Any]) -> Callable[..., Any]:
     """Use an expression that eliminates one joint at a time, where coordinates are independent. Returns None with
     mimic joints, which the recursion handles.
     """
 
-    def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
+    def uncoupled(mechanism: Mechanism, **options: Any) -> Any:
         return None if mechanism.coordinates.mimic_joints else expression(mechanism, **options)
 
-    unless_coupled.__doc__ = expression.__doc__
-    return unless_coupled
+    uncoupled.__doc__ = expression.__doc__
+    return uncoupled
 
 
 # -- expressions of callers ----------------------------------------------------------------------------
@@ -610,8 +610,8 @@ def _is_articulated(expression: Expression) -> bool:
     return any(part.record.action(part.adjoint).needs for part in operators if part.record.apply is not None)
 
 
-def shape_of(space: Space, mechanism: Mechanism) -> tuple[int, ...]:
+def space_shape(space: Space, mechanism: Mechanism) -> tuple[int, ...]:
     """Core shape of a vector of a space."""
     if space == SCALAR:
         return ()
-    return (mechanism.n_links, 6) if space in (FORCE, MOTION) else (size_of(space, mechanism),)
+    return (mechanism.n_links, 6) if space in (FORCE, MOTION) else (space_size(space, mechanism),)

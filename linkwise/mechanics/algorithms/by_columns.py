@@ -2,8 +2,8 @@
 (jain1995 4.1).
 
 A column takes two sweeps over the links, with operations proportional to the number of links.  Elimination of the mass
-matrix takes operations proportional to its square, and costs less for few links.  In chains without branches the second
-sweep is unnecessary: the mobilities of inner links give their response.
+matrix takes operations proportional to the square of this number, which costs less for few links.  In chains without
+branches the second sweep is unnecessary: the mobilities of inner links give their response.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _inverse_without_branches(at: Configuration) -> Any:
         return None, None
 
     tip_to_base(links, "columns of the inverse", inward)
-    return tree.over_coordinates(matrix)
+    return tree.reduce_to_coordinates(matrix)
 
 
 def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> list[Any]:
@@ -159,9 +159,9 @@ class AccelerationsBySweeps:
 
         def inward(i: int, _: list[None]) -> tuple[None, None]:
             moved, force = self.moving[i], self.forces[i]
-            response, fields = Response.of_link(links[i].inertia, moved.omega + moved.omega), moved.fields
-            own = [response.covector(motion) for motion in motions[i]]
-            felt = tree.neighbours.from_children(i, key, behind.__getitem__, own)
+            response, fields = Response.from_link(links[i].inertia, moved.omega + moved.omega), moved.fields
+            covectors = [response.covector(motion) for motion in motions[i]]
+            felt = tree.neighbours.from_children(i, key, behind.__getitem__, covectors)
             turning = [motion.cross_force(force) for motion in moved.kinematics.kinematics.motion]
             by_velocity[i] = [[felt[r].of(field) for field in fields.velocity] for r in count]
             by_position[i] = [
@@ -177,7 +177,7 @@ class AccelerationsBySweeps:
 
         tip_to_base(links, "covectors of changes", inward)
         return [
-            [x for of_link in (by_position, by_velocity) for part in of_link for x in part[r]]
+            [x for from_link in (by_position, by_velocity) for part in from_link for x in part[r]]
             + [-x for part in solved[r] for x in part]
             for r in count
         ]

@@ -21,7 +21,7 @@ from .algorithm import (
 )
 from .constrained_steps import register_constrained_steps
 from .step_derivatives import register_step_derivatives
-from .steps_in_variables import register_steps_in
+from .steps_in_variables import register_variable_steps
 
 __all__ = [
     "ALGORITHMS",
@@ -85,4 +85,4 @@ def register_integrator(name: str, method: integration.Method) -> None:
     integration.register_steps(name, method)
     register_constrained_steps(name, method)
     register_step_derivatives(name, method)
-    register_steps_in(name)
+    register_variable_steps(name)

@@ -133,7 +133,7 @@ def _composite_rates(at: Configuration, moving: Sequence) -> tuple[list[RigidIne
     """dC/dt of every link in its internal frame, and of all links together at the ground, for an observer at rest."""
 
     def step(i: int, outer: list[RigidInertia]) -> tuple[RigidInertia, RigidInertia]:
-        total = at.tree.links[i].inertia.carried_by(moving[i])
+        total = at.tree.links[i].inertia.transport_rate(moving[i])
         for rate in outer:
             total = total + rate
         return total, at.joint_kinematics[i].transform.inertia_back(total)
@@ -146,7 +146,7 @@ def _composite_rates(at: Configuration, moving: Sequence) -> tuple[list[RigidIne
 
 
 def _moved(force: Force, pose: Pose, point: Vector3) -> Force:
-    """A force or momentum in a link's internal frame, in world axes about ``place``."""
+    """A force or momentum in a link's internal frame, in world axes about ``point``."""
     rotation, position = pose
     linear = rotation @ force.force
     return Force(rotation @ force.moment + (position - point).cross(linear), linear)

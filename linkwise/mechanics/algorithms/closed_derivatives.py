@@ -24,7 +24,7 @@ from ..recursions.held_cluster import HeldMass
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, transposed
 from .algorithm import SOLVES_CONSTRAINED, algorithm
-from .closed_dynamics import CLOSED, CLUSTERS, unless_faster, unless_open, unless_opening
+from .closed_dynamics import CLOSED, CLUSTERS, reject_faster, reject_open, reject_opening
 from .contact_dynamics import made_orthogonal
 from .dynamics import inverse_dynamics, mass_matrix
 from .dynamics_derivatives import inverse_dynamics_derivatives
@@ -33,12 +33,12 @@ from .independent_coordinates import (
     Vector,
     added,
     ascending,
-    columns_of,
+    basis_columns,
     difference,
     dimensionless,
     eliminated,
     least,
-    offset_of,
+    offset_vector,
     product,
     times,
     total,
@@ -111,10 +111,10 @@ def closed_motion_derivatives(
     accelerations (nv, 3 nv); and of multipliers (m, 3 nv).  Reliability and consistency."""
     if active is not None:
         held = HeldNeighbourhood(tree, q, v, tau, wrenches, active, fronts.units)
-        found = (
+        results = (
             transposed([x for part in parts for x in part]) for parts in (held.accelerations, held.multiplier_changes)
         )
-        return held.acceleration, held.multipliers, held.state_changes, *found, held.reliability, held.consistency
+        return held.acceleration, held.multipliers, held.state_changes, *results, held.reliability, held.consistency
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
     projection, by_tau = _Projection(near), near.by_tau
     still: Matrix = [[0.0] * len(near.v) for _ in near.v]
@@ -147,8 +147,8 @@ def closed_linearization_by_pivoting(
 ) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar, Vector]:
     """The local form in the coordinates chosen by ``closed_partition``, in the order of v, and (p,): their indices."""
     near = Neighbourhood(tree, q, v, tau, None, fronts)
-    places = ascending(well_chosen_places(near.columns, fronts.units))
-    return *_local_form(near, [unit_vector(place, len(near.v)) for place in places]), places
+    indices = ascending(well_chosen_places(near.columns, fronts.units))
+    return *_local_form(near, [unit_vector(index, len(near.v)) for index in indices]), indices
 
 
 def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar]:
@@ -202,7 +202,7 @@ class Neighbourhood:
         self.driven = driven_rates(at)
         self.rows, self.errors = constraints(at, v)
         self.motions = eliminated(tree, self.rows, fronts)
-        self.columns = columns_of(self.motions)
+        self.columns = basis_columns(self.motions)
         self.basis = transposed(self.columns)
         self.turning = step_rate_jacobian(tree, v)
         self._solve_motion(tau, wrenches)
@@ -212,19 +212,19 @@ class Neighbourhood:
     def reliability(self) -> Scalar:
         """Reliability: above 1 if reliable, small for small pivots of the elimination, negative if loops are open by
         mistake."""
-        return self._unless_open(CLOSED)
+        return self._reject_open(CLOSED)
 
     @property
     def consistency(self) -> Scalar:
         """Reliability that is also negative if loops are open at all, if the velocities open them, or if the motion is
         infinite."""
-        closed = self._unless_open(OPEN)
-        status = unless_opening(self.units, self.rows, self.driven, self.v, closed, OPENING)
+        closed = self._reject_open(OPEN)
+        status = reject_opening(self.units, self.rows, self.driven, self.v, closed, OPENING)
         return select(dot(self.acceleration, self.acceleration) < HUGE, status, -1.0)
 
-    def _unless_open(self, largest: float) -> Scalar:
+    def _reject_open(self, largest: float) -> Scalar:
         reliability = reduce(least, [motion.reliability for motion in self.motions], 2.0)
-        return unless_open(self.units, self.errors, reliability, largest)
+        return reject_open(self.units, self.errors, reliability, largest)
 
     @property
     def by_tau(self) -> Matrix:
@@ -285,7 +285,7 @@ class Neighbourhood:
 
     def _solve_motion(self, tau: Sequence[Scalar], wrenches) -> None:
         """Accelerations and multipliers, and data shared with their changes: M K and the factor of K* M K."""
-        offset = offset_of(self.motions)
+        offset = offset_vector(self.motions)
         held = inverse_dynamics(self.tree, self.q, self.v, offset, wrenches)
         left = [t - f for t, f in zip(tau, held, strict=True)]
         self.mass = inverse_dynamics_derivatives(self.tree, self.q, self.v, offset)[2]
@@ -304,9 +304,9 @@ class Neighbourhood:
         self.changes, self.bent, self.turned = [], [], []
         for column in self.columns:
             turned = times(self.turning, column)
-            change = [-x for x in self._closing(self.near.of_constraints("velocity", column))]
+            change = [-x for x in self._closing(self.near.constraint_change("velocity", column))]
             self.changes.append(change)
-            self.bent.append(self._closing(self.near.of_accelerations(column, change)))
+            self.bent.append(self._closing(self.near.acceleration_change(column, change)))
             self.turned.append(self._closing([row.times(turned) for row in self.rows]))
         self.answers = []
         for column, change, back in zip(self.columns, self.changes, self.bent, strict=True):
@@ -348,22 +348,22 @@ class Changes:
                 for k, x in zip(around.coordinates, row, strict=True):
                     self.by_q[c][k] = self.by_q[c][k] + x
 
-    def of_constraints(self, what: str, step: Vector) -> Vector:
+    def constraint_change(self, quantity: str, step: Vector) -> Vector:
         """The change along a step of the constraints' velocities G v or accelerations G a + dG/dt v."""
         rates: Vector = [0.0] * len(self.rows)
         for loop in self.loops:
             local_step = [step[c] for c in loop.coordinates]
-            rates[loop.rows] = [dot(row, local_step) for row in getattr(loop, what)]
+            rates[loop.rows] = [dot(row, local_step) for row in getattr(loop, quantity)]
         return rates
 
-    def of_accelerations(self, step: Vector, change: Vector) -> Vector:
+    def acceleration_change(self, step: Vector, change: Vector) -> Vector:
         """The change of G a + dG/dt v along a step of q and with a change of v."""
-        return added(self.of_constraints("acceleration", step), self.by_velocity(change))
+        return added(self.constraint_change("acceleration", step), self.by_velocity(change))
 
     def by_velocity(self, change: Vector) -> Vector:
         """The change of dG/dt v with v: twice the change of G v along q, except for the commutator."""
         turned = times(self.turning, change)
-        pairs = zip(self.of_constraints("velocity", change), self.rows, strict=True)
+        pairs = zip(self.constraint_change("velocity", change), self.rows, strict=True)
         return [2.0 * (x - row.times(turned)) for x, row in pairs]
 
 
@@ -404,10 +404,10 @@ class HeldNeighbourhood:
         self.changes = []
         by_step, by_change = [], []
         for step in self.steps:
-            change = self._least([-x for x in near.of_constraints("velocity", step)])
+            change = self._least([-x for x in near.constraint_change("velocity", step)])
             self.changes.append(change)
             pushed = added(times(near.by_q, step), times(near.by_v, change))
-            by_step.append(self._answer(pushed, near.of_accelerations(step, change)))
+            by_step.append(self._answer(pushed, near.acceleration_change(step, change)))
             by_change.append(self._answer(times(near.by_v, step), near.by_velocity(step)))
         by_force = [self._solve(direction, [0.0] * len(rows)) for direction in directions]
         answers = by_step, by_change, by_force
@@ -420,8 +420,8 @@ class HeldNeighbourhood:
     def _solve(self, forces: Vector, rates: Vector) -> tuple[Vector, Vector]:
         """Accelerations and multipliers."""
         (within, rest), kept = self.held.split(forces), self.held.loops.with_products(rates)
-        found = self.held.accelerations(rest, kept)
-        return [found[c] for c in range(len(found))], self.held.multipliers(within, kept)
+        accelerations = self.held.accelerations(rest, kept)
+        return [accelerations[c] for c in range(len(accelerations))], self.held.multipliers(within, kept)
 
     def _allowed(self, step: Vector) -> Vector:
         """The nearest step that loops allow, by dimensionless distances."""
@@ -446,21 +446,21 @@ class HeldNeighbourhood:
     def reliability(self) -> Scalar:
         """Above 1 if it is clear which constraints hold and these are independent; negative if some are open by
         mistake."""
-        return self._unless_open(CLOSED)
+        return self._reject_open(CLOSED)
 
     @property
     def consistency(self) -> Scalar:
         """Reliability that is also negative if constraints are open at all, if velocities open them, or if the motion
         is infinite."""
         moving = dict(enumerate(self.v))
-        status = unless_faster(self.units, self.rates, self.aims, moving, self._unless_open(OPEN), OPENING)
+        status = reject_faster(self.units, self.rates, self.aims, moving, self._reject_open(OPEN), OPENING)
         return select(dot(self.acceleration, self.acceleration) < HUGE, status, -1.0)
 
-    def _unless_open(self, largest: float) -> Scalar:
+    def _reject_open(self, largest: float) -> Scalar:
         errors = [x * on for x, on in zip(self.errors, self.on, strict=True)]
         dependent = [on * select(0.0 < x, 0.0, 1.0) for x, on in zip(self.loops.reciprocal, self.on, strict=True)]
         doubt = sum(dependent, self.held.doubt + self.loops.doubt)
-        return unless_open(self.units, errors, select(doubt < 0.5, 2.0, 0.0), largest)
+        return reject_open(self.units, errors, select(doubt < 0.5, 2.0, 0.0), largest)
 
 
 class _Projection:

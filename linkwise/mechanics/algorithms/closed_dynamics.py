@@ -23,7 +23,7 @@ from ..scalar import Scalar, is_constant, is_zero, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
 from .configuration import kick_bias
-from .loop_constraints import constraints_of
+from .loop_constraints import constraint_equations
 
 CLUSTERS = "links that loops tie together are eliminated together, with pivots chosen by the state"
 
@@ -116,11 +116,11 @@ class ClosedMotion:
                     errors[r], rates[r], aims[r] = closing.errors[k], closing.rates[k], closing.aims[k]
         loops = [k for cluster in self.clusters if cluster not in self.orders for k in cluster.loops]
         for k in sorted(loops):
-            way = self.at.way(k)
-            equations = constraints_of(self.at, way, self.v)
-            for r, row, error in zip(range(way.rows.start, way.rows.stop), *equations, strict=True):
-                rows[r], errors[r], aims[r] = row, error, way.aim.velocity
-                rates[r] = row.times(self.v) - way.aim.velocity
+            path = self.at.way(k)
+            equations = constraint_equations(self.at, path, self.v)
+            for r, row, error in zip(range(path.rows.start, path.rows.stop), *equations, strict=True):
+                rows[r], errors[r], aims[r] = row, error, path.aim.velocity
+                rates[r] = row.times(self.v) - path.aim.velocity
         return rows, errors, rates, aims
 
     @cached_property
@@ -144,17 +144,17 @@ class ClosedMotion:
                 solutions[cluster] = eliminate(rows, cluster.coordinates, cluster_fronts, self.fronts.units)
         return solutions
 
-    def unless_open(self, reliability: Scalar, largest: float) -> Scalar:
+    def reject_open(self, reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative if loops are open by more than ``largest`` of their sizes."""
-        return unless_open(self.fronts.units, self._of_active(self._constraint_equations[1]), reliability, largest)
+        return reject_open(self.fronts.units, self._mask_inactive(self._constraint_equations[1]), reliability, largest)
 
-    def unless_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
+    def reject_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
         """The reliability, negative if velocities open loops faster than ``largest``, relative to velocities."""
-        rates, aims = (self._of_active(x) for x in self._constraint_equations[2:])
+        rates, aims = (self._mask_inactive(x) for x in self._constraint_equations[2:])
         moving = {c: v[c] for cluster in self.clusters if cluster.loops for c in self._moving(cluster)}
-        return unless_faster(self.fronts.units, rates, aims, moving, reliability, largest)
+        return reject_faster(self.fronts.units, rates, aims, moving, reliability, largest)
 
-    def _of_active(self, numbers: Sequence[Scalar]) -> Sequence[Scalar]:
+    def _mask_inactive(self, numbers: Sequence[Scalar]) -> Sequence[Scalar]:
         """Numbers of all constraints (m,), zeroed for inactive ones; here all are active."""
         return numbers
 
@@ -283,13 +283,13 @@ class ClosedMotion:
         return articulate_cluster(dynamics, self.motions[dynamics.cluster], tau, self.ground)
 
 
-def unless_open(units: ConstraintUnits, errors: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
+def reject_open(units: ConstraintUnits, errors: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
     """The reliability of a result; negative if the dimensionless closure ``errors`` are larger than ``largest``."""
     square, factor = units.square_of_constraints(errors)
     return reliability if is_zero(square) else select(square < (largest * factor) ** 2, reliability, -square)
 
 
-def unless_opening(
+def reject_opening(
     units: ConstraintUnits,
     rows: Sequence[Row],
     aims: Sequence[Scalar],
@@ -301,10 +301,10 @@ def unless_opening(
     ``largest`` times the relevant velocities and aims."""
     rates = [row.times(v) - aim for row, aim in zip(rows, aims, strict=True)]
     moving = {c: v[c] for c in sorted({c for row in rows for c in row.numbers if c >= 0})}
-    return unless_faster(units, rates, aims, moving, reliability, largest)
+    return reject_faster(units, rates, aims, moving, reliability, largest)
 
 
-def unless_faster(
+def reject_faster(
     units: ConstraintUnits,
     rates: Sequence[Scalar],
     aims: Sequence[Scalar],

@@ -24,7 +24,7 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, sqrt
 from ..spatial import IDENTITY, ZERO, Matrix3, Vector3
 from ..spatial.pose import beyond
-from .kinematics import way_to
+from .kinematics import path_transform
 from .subproblems import (
     AxisRotation,
     least,
@@ -33,7 +33,7 @@ from .subproblems import (
     rotation_taking,
     rotations_meeting,
     rotations_reaching,
-    within_half_rotations,
+    wrap_angle,
 )
 
 BRANCHES = 8
@@ -175,13 +175,12 @@ def _wrist_after_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
 def _planar(
     axes: Axes, k: int, target: Vector3, total: AxisRotation, beyond_: Vector3
 ) -> Iterator[tuple[list[Scalar], Scalar]]:
-    """Angles of three parallel joints k, k + 1, k + 2 whose sum is that of ``total``. They move the point ``beyond_``,
-    given in the third joint's frame at zero, to ``place`` in the first joint's frame.
-    """
+    """Angles of three parallel joints k, k + 1, k + 2 whose sum is the angle of ``total``. They move the point
+    ``beyond_``, given in the third joint's frame at zero, to ``target`` in the first joint's frame."""
     p = axes.p
     pairs = planar_pairs(axes.h[k], p[k + 1] - p[k], p[k + 2] - p[k + 1], target - total.rotate(beyond_))
     for first, second in pairs.both:
-        yield [first.angle, second.angle, within_half_rotations(total.angle - first.angle - second.angle)], pairs.room
+        yield [first.angle, second.angle, wrap_angle(total.angle - first.angle - second.angle)], pairs.room
 
 
 def _parallel_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
@@ -280,8 +279,8 @@ def branches(geometry: ArmGeometry, target: Matrix) -> list[Branch]:
     base, hand = (Matrix3(*(Vector3(*row) for row in rows)) for rows in (geometry.base, geometry.hand_rotation))
     rotation = base.times(Matrix3(*(Vector3(*row[:3]) for row in target[:3])))
     g = rotation.times(hand)
-    place = Vector3(*(row[3] * (1.0 / geometry.size) for row in target[:3]))
-    t = rotation @ Vector3(*geometry.hand_position) + base @ place
+    target_position = Vector3(*(row[3] * (1.0 / geometry.size) for row in target[:3]))
+    t = rotation @ Vector3(*geometry.hand_position) + base @ target_position
     if geometry.backwards:
         g, t = g.T, -(g.T @ t)
     order = slice(None, None, -1 if geometry.backwards else 1)
@@ -345,7 +344,7 @@ def nearest_branch(
 def _clamp_to_limits(
     angle: Scalar, lower: Scalar, upper: Scalar, guess: Scalar, turns: Scalar, rest: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """An angle within the whole rotation about ``whole + rest``, or at the limit next to it; and the square of how far
+    """An angle within the whole rotation about ``turns + rest``, or at the limit next to it; and the square of how far
     it is from the guess."""
     ahead = rest - angle
     angle = turns + select(ahead > math.pi, angle + WHOLE, select(ahead < -math.pi, angle - WHOLE, angle))
@@ -369,10 +368,10 @@ def _distance(
     q = list(fixed)
     for at, angle in zip(indices, angles, strict=True):
         q[at] = angle
-    rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), frame))
-    way = [p - row[3] for p, row in zip(position, target[:3], strict=True)]
+    rotation, position = beyond((IDENTITY, ZERO), path_transform(Configuration(tree, q), frame))
+    offset = [p - row[3] for p, row in zip(position, target[:3], strict=True)]
     off = [
         a - b for row, target_row in zip(rotation, target, strict=False) for a, b in zip(row, target_row, strict=False)
     ]
     last = [*target[3][:3], target[3][3] - 1.0]
-    return [sqrt(dot(way, way)), sqrt(0.5 * dot(off, off) + dot(last, last))]
+    return [sqrt(dot(offset, offset)), sqrt(0.5 * dot(off, off) + dot(last, last))]

@@ -66,7 +66,7 @@ def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETT
     the loops' sizes.  The reliability is above 1 if reliable; it is computed from the square of the smallest pivot
     relative to the largest, which is small near singular positions."""
     projected = project(tree, q, v, fronts, settled, PASSES)
-    return [*projected.q, *projected.v], if_positive(projected.margins, RELIABLE + projected.conditioning)
+    return [*projected.q, *projected.v], zero_unless_positive(projected.margins, RELIABLE + projected.conditioning)
 
 
 @algorithm(
@@ -79,7 +79,7 @@ def closed_assembly_iteration(tree: Tree, q, *, fronts: Fronts) -> tuple[list[Sc
     """(nq,) and (): one Gauss-Newton iteration towards closed loops, by the shortest step that closes them to first
     order; and its reliability, as of ``closed_projection``."""
     projected = project(tree, q, [0.0] * tree.mechanism.nv, fronts, SETTLED, passes=1)
-    return projected.q, if_positive(projected.firmness, RELIABLE + projected.conditioning)
+    return projected.q, zero_unless_positive(projected.firmness, RELIABLE + projected.conditioning)
 
 
 def project(
@@ -106,8 +106,8 @@ def project(
     for number in range(passes):
         at, last = Configuration(tree, q), number == passes - 1
         change: list[Scalar] = [0.0] * tree.mechanism.nv
-        for place, (cluster, cluster_fronts) in enumerate(zip(clusters(tree.mechanism), fronts.clusters, strict=True)):
-            order = fronts.sweep(place)
+        for k, (cluster, cluster_fronts) in enumerate(zip(clusters(tree.mechanism), fronts.clusters, strict=True)):
+            order = fronts.sweep(k)
             if order is not None:
                 swept = LeastChanges(at, cluster, v, order, units)
                 for c, x in swept.closing().items():
@@ -122,11 +122,11 @@ def project(
                 continue
             rows: dict[int, Row] = {}
             rates: dict[int, Scalar] = {}
-            for way in map(at.way, cluster.loops):
-                places = range(way.rows.start, way.rows.stop)
-                known = None if nearby is None or number else [nearby[r] for r in places]
-                rows.update(zip(places, closures(at, way, known), strict=True))
-                rates.update(dict.fromkeys(places, way.aim.velocity))
+            for path in map(at.way, cluster.loops):
+                indices = range(path.rows.start, path.rows.stop)
+                known = None if nearby is None or number else [nearby[r] for r in indices]
+                rows.update(zip(indices, closures(at, path, known), strict=True))
+                rates.update(dict.fromkeys(indices, path.aim.velocity))
             motion = eliminate(rows, cluster.coordinates, cluster_fronts, units)
             along, offset = _Tangent(motion), motion.plain_offset
             shortest = {c: offset[c] - x for c, x in along.part(offset).items()}
@@ -165,7 +165,7 @@ def project_active(
     consistent, firmness = list(v), []
     for number in range(passes):
         at = Configuration(tree, q)
-        rows = [row for way in at.ways for row in closures(at, way)]
+        rows = [row for path in at.ways for row in closures(at, path)]
         loops = made_orthogonal(tree, rows, active, units, columns)[2]
         if number == passes - 1:
             aims = loops.within(loops.with_products(driven_rates(at)))
@@ -181,7 +181,7 @@ def project_active(
     return Projected(list(q), consistent, firmness, closing, [])
 
 
-def if_positive(margins: Sequence[Scalar], value: Scalar) -> Scalar:
+def zero_unless_positive(margins: Sequence[Scalar], value: Scalar) -> Scalar:
     """The value if all margins are positive numbers, else 0."""
     for margin in margins:
         value = select(margin > 0.0, value, 0.0)

@@ -26,10 +26,10 @@ from ..spatial.motion import NO_MOTION
 from . import diagonal, inertia_derivatives
 from . import diagonal_by_elimination as by_elimination
 from . import expressions as ex
-from .algorithm import SOLVES_CONSTRAINED, SOLVES_TREE, Algorithm, register, where_independent
+from .algorithm import SOLVES_CONSTRAINED, SOLVES_TREE, Algorithm, register, skip_mimic_joints
 from .closed_dynamics import ClosedMotion, known
 from .configuration import coordinate_rates
-from .diagonal_by_elimination import Factors, by_columns
+from .diagonal_by_elimination import Factors, apply_columnwise
 from .dynamics import mass_matrix
 from .independent_coordinates import Tangents, Vector, times
 from .loop_constraints import constraints, driven_accelerations, driven_rates
@@ -158,7 +158,7 @@ def factor(
 ) -> Matrix:
     """(p, p): m, or U."""
     motions = AllowedMotions(tree, q, fronts, independent_velocities)
-    return motions.known_matrix(by_columns(motions.factors(normalized).times, len(motions.columns)))
+    return motions.known_matrix(apply_columnwise(motions.factors(normalized).times, len(motions.columns)))
 
 
 def factor_inverse(
@@ -166,7 +166,7 @@ def factor_inverse(
 ) -> Matrix:
     """(p, p): m^-1, or U^-1."""
     motions = AllowedMotions(tree, q, fronts, independent_velocities)
-    return motions.known_matrix(by_columns(motions.factors(normalized).solve, len(motions.columns)))
+    return motions.known_matrix(apply_columnwise(motions.factors(normalized).solve, len(motions.columns)))
 
 
 # -- along motions ----------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ for _name, _inputs, _output, _coupled, _within in (
         _output,
         _coupled,
         _within,
-        expression=where_independent(ex.DIAGONALIZING[_name]),
+        expression=skip_mimic_joints(ex.DIAGONALIZING[_name]),
         reason=COUPLED,
         on_tree=lambda tree: tree.regrouped,
     )

@@ -25,8 +25,8 @@ from ..recursions.loops import walk
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from .algorithm import SOLVES_CONSTRAINED, Algorithm, register
-from .closed_dynamics import CLOSED, CLUSTERS, FAR, ClosedMotion, unless_open
-from .closed_projection import PASSES, SETTLED, if_positive, project, project_active
+from .closed_dynamics import CLOSED, CLUSTERS, FAR, ClosedMotion, reject_open
+from .closed_projection import PASSES, SETTLED, project, project_active, zero_unless_positive
 from .contact_dynamics import HeldMotion, Impact
 from .integration import METHODS, STEP, Method, Tableau, Vector, advanced
 from .resisted_dynamics import Resistances, with_resisting_joints
@@ -84,31 +84,34 @@ class ConstrainedStep:
             self._stages.append(ClosedMotion(tree, q, v, wrenches, self._fronts, resistances.links))
             return self._stages[-1].under(tau)
         held = HeldMotion(tree, q, v, wrenches, self.active, units, resistances=resistances.links)
-        found = held.under(tau)
+        accelerations = held.under(tau)
         self._doubt.append(held.doubt)
-        return found
+        return accelerations
 
     def end(self, method: Method, reached: Sequence[Scalar], dt: Any) -> tuple[Vector, Scalar, Scalar]:
-        """The final state with constraints closed; entries after (nq + nv,) in ``reached`` are unchanged.  Its
-        reliability: above 1 if reliable, otherwise the step was too long to close loops, or too near a singular
-        position.  And the square of approximately the fewest such steps to a singular position, which is not computed
-        under a schedule."""
+        """The final state, its reliability, and a distance from singular positions.
+
+        The state has its constraints closed; entries after (nq + nv,) in ``reached`` are unchanged.  The reliability is
+        above 1 if the step is reliable; otherwise it was too long to close loops, or too near a singular position.  The
+        distance is the square of approximately the fewest such steps to a singular position; it is not computed under a
+        schedule.
+        """
         mechanism = self.tree.mechanism
         ends = mechanism.nq, mechanism.nq + mechanism.nv
         q, v, more = reached[: ends[0]], reached[ends[0] : ends[1]], reached[ends[1] :]
         tree = self._at(self.tree, 1.0)
         passes = PASSES if isinstance(method, Tableau) and method.order > 2 else PASSES + 1
         if self.active is not None:
-            found = project_active(tree, q, v, self.active, self._fronts.units, (self._settled, passes))
-            margins = [*(1.0 - doubt for doubt in self._doubt), *found.margins]
-            reliability = unless_open(self._fronts.units, self._open, if_positive(margins, 2.0), CLOSED)
-            return [*found.q, *found.v, *more], reliability, FAR**2
+            projected = project_active(tree, q, v, self.active, self._fronts.units, (self._settled, passes))
+            margins = [*(1.0 - doubt for doubt in self._doubt), *projected.margins]
+            reliability = reject_open(self._fronts.units, self._open, zero_unless_positive(margins, 2.0), CLOSED)
+            return [*projected.q, *projected.v, *more], reliability, FAR**2
         # The last stage of a tableau is near the end, and its loops are eliminated already.
         nearby = self._stages[-1].rows if isinstance(method, Tableau) else None
-        found = project(tree, q, v, self._fronts, self._settled, passes, nearby)
-        margins = [*(margin for stage in self._stages for margin in stage.margins), *found.margins]
-        reliability, length = if_positive(margins, 2.0), dt.item() if hasattr(dt, "item") else dt
-        return [*found.q, *found.v, *more], reliability, self._stages[0].steps_to_singular(self.v, length)
+        projected = project(tree, q, v, self._fronts, self._settled, passes, nearby)
+        margins = [*(margin for stage in self._stages for margin in stage.margins), *projected.margins]
+        reliability, length = zero_unless_positive(margins, 2.0), dt.item() if hasattr(dt, "item") else dt
+        return [*projected.q, *projected.v, *more], reliability, self._stages[0].steps_to_singular(self.v, length)
 
     def _at(self, tree: Tree, c: float) -> Tree:
         """The tree with prescribed motions at the part c of the step."""
@@ -148,11 +151,11 @@ def holds_where_it_engages(mechanism: Mechanism, loop: Constraint) -> bool:
 
 def _open_errors(tree: Tree, q: Sequence[Scalar], active: Sequence[Scalar]) -> list[Scalar]:
     """(m,): closure errors of active constraints that are not anchored at their present pose."""
-    found: list[Scalar] = []
-    for way, on in zip(Configuration(tree, q).ways, active, strict=True):
-        is_anchored = holds_where_it_engages(tree.mechanism, way.loop)
-        found += [0.0 if is_anchored else x * on for x in way.closure()]
-    return found
+    errors: list[Scalar] = []
+    for path, on in zip(Configuration(tree, q).ways, active, strict=True):
+        is_anchored = holds_where_it_engages(tree.mechanism, path.loop)
+        errors += [0.0 if is_anchored else x * on for x in path.closure()]
+    return errors
 
 
 def closed_step(

@@ -91,8 +91,8 @@ def closed_forward_dynamics(
     accelerations = motion.under(tau)
     if not status:
         return motion.known(accelerations)
-    reliability = motion.unless_open(motion.reliability, CLOSED)
-    return accelerations, reliability, motion.unless_opening(v, reliability, KEPT_CLOSED)
+    reliability = motion.reject_open(motion.reliability, CLOSED)
+    return accelerations, reliability, motion.reject_opening(v, reliability, KEPT_CLOSED)
 
 
 #: The name of accelerations with their status from before there were ports.
@@ -139,7 +139,7 @@ def loop_reactions(
 def joint_wrenches(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> Matrix:
-    """(n_links, 6): what each joint of the tree transmits onto its link."""
+    """(n_links, 6): the wrench that each joint of the tree transmits onto its link."""
     motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     rates = motion.known(motion.under(tau))
     return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
@@ -153,8 +153,8 @@ def joint_wrenches(
     on_tree=at_user_origins,
 )
 def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None) -> Matrix:
-    """Joint wrenches from accelerations and multipliers: the forces of loops act on the links that carry their sides,
-    those of couplings in the joints themselves."""
+    """Joint wrenches from accelerations and multipliers. Forces of loops act on the links that carry their sides,
+    forces of couplings in the joints themselves."""
     expression = ex.joint_wrenches(ex.forces_on_links(wrenches is not None) + L.T @ loop_vector("multipliers"))
     forces = list(multipliers)
     for loop in tree.mechanism.loops:
@@ -235,17 +235,17 @@ def _shared(
     moments = [_times(x, unit) for x, unit in zip(load, columns, strict=True)]
     doubt = loops.doubt
     tau = loops.split(moments)[1]
-    places = list(range(mech.nv)) if actuated is None else _places(mech, actuated)
-    if len(places) < mech.nv:
-        moved = [loops.split([1.0 if c == place else 0.0 for c in range(mech.nv)])[1] for place in places]
+    indices = list(range(mech.nv)) if actuated is None else _places(mech, actuated)
+    if len(indices) < mech.nv:
+        moved = [loops.split([1.0 if c == index else 0.0 for c in range(mech.nv)])[1] for index in indices]
         reach = orthogonalized(moved)
         components, missing = reach.split(tau)
         most = sum((dot(vector, vector) for vector in moved), 0.0)  # of unit forces: almost zero at a dead centre
         if not nearest:
             doubt = doubt + reach.doubt + _exceeds(missing, moments) + select(most < SUFFICIENT**2, 1.0, 0.0)
         tau = [0.0] * mech.nv
-        for place, force in zip(places, reach.least_combination(components), strict=True):
-            tau[place] = force
+        for index, force in zip(indices, reach.least_combination(components), strict=True):
+            tau[index] = force
     return known(doubt, [_times(x, 1.0 / unit) for x, unit in zip(tau, columns, strict=True)])
 
 
@@ -255,14 +255,14 @@ def _times(x: Scalar, factor: float) -> Scalar:
 
 def _places(mech: Mechanism, names: Sequence[str]) -> list[int]:
     """Indices in v of actuated joints and single coordinates, without duplicates."""
-    places: dict[int, None] = {}
+    chosen: dict[int, None] = {}
     for name in names_of(names):
         single = None if name in mech.joint_names else mech.coordinates.index("v", name)
         if single is None and mech.bodies[mech.body_index(name)].mimic:
             raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
         indices = mech.v_index(name) if single is None else slice(single, single + 1)
-        places.update(dict.fromkeys(range(indices.start, indices.stop)))
-    return list(places)
+        chosen.update(dict.fromkeys(range(indices.start, indices.stop)))
+    return list(chosen)
 
 
 def _opens(
@@ -330,7 +330,7 @@ class HeldMotion(ClosedMotion):
         """2 if the independent constraints are certain, else 0."""
         return select(self.doubt < 0.5, 2.0, 0.0)
 
-    def _of_active(self, numbers: Sequence[Scalar]) -> list[Scalar]:
+    def _mask_inactive(self, numbers: Sequence[Scalar]) -> list[Scalar]:
         loops = self.at.tree.mechanism.loops
         holds = [on for on, loop in zip(self.active, loops, strict=True) for _ in range(loop.n_constraints)]
         return [x * on for x, on in zip(numbers, holds, strict=True)]
@@ -350,11 +350,11 @@ class HeldMotion(ClosedMotion):
         """(nv,): -G* lambda; known after ``under``."""
         result: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
         for cluster, held in self.held.items():
-            for place, force in held.constraint_forces(self.links[cluster.parent]).items():
-                result[place] = force
+            for index, force in held.constraint_forces(self.links[cluster.parent]).items():
+                result[index] = force
         for cluster, sweep in self.sweeps.items():
-            for place, force in sweep.constraint_forces(self.links[cluster.parent]).items():
-                result[place] = force
+            for index, force in sweep.constraint_forces(self.links[cluster.parent]).items():
+                result[index] = force
         return result
 
 

@@ -50,11 +50,11 @@ def form(mech: Mechanism) -> str:
     return momenta.cheapest_form(mech)
 
 
-def refuse_infinitesimal_motions(mech: Mechanism, what: str) -> None:
+def refuse_infinitesimal_motions(mech: Mechanism, subject: str) -> None:
     """Refuse ``what`` for constraints that block motions to second order which they allow to first order."""
     from ...constraints import infinitesimal
 
-    infinitesimal.refuse_infinitesimal_motions(mech, what)
+    infinitesimal.refuse_infinitesimal_motions(mech, subject)
 
 
 #: By the name of the option, for every algorithm.

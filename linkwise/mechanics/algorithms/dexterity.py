@@ -17,7 +17,7 @@ from .closed_dynamics import known
 from .contact_dynamics import ACTIVE, HELD, constraints_that_hold
 from .contact_dynamics import mobility as mobility_under
 from .jacobians import OBSERVERS, jacobian, require_frame
-from .kinematics import way_to
+from .kinematics import path_transform
 
 NUMBERS = "a function of numbers that expressions give, not linear in them"
 HELD_STILL = 1e-12  # relative to the mobility without constraints: less is round-off of zero
@@ -40,9 +40,9 @@ def effective_inertia(
     require_frame(frame)
     at, force = Configuration(tree, q), Force.of(direction)
     if frame != "link":
-        way = way_to(at, link)
-        turned = Force(way.vector_into(force.moment), way.vector_into(force.force))
-        force = way.force_into(force) if frame == "world" else turned
+        transform = path_transform(at, link)
+        turned = Force(transform.vector_into(force.moment), transform.vector_into(force.force))
+        force = transform.force_into(force) if frame == "world" else turned
     (mobility,) = evaluate(ex.mobility(tree.mechanism, link), at, direction=force.flat())
     if mobility is None:
         raise MechanismError(f"{link!r} is fixed to the ground: no force moves it, and it has no effective inertia")
@@ -96,16 +96,16 @@ def operational_inertia(tree: Tree, q: Sequence[Scalar], *, link: str, frame: st
     inertia: Matrix = applied(plan_for(expression, tree.mechanism), expression, at, {})
     if frame == "link":
         return inertia
-    way, seen = way_to(at, link), []
+    transform, seen = path_transform(at, link), []
     for k in range(6):
         motion = Motion.of([1.0 if i == k else 0.0 for i in range(6)])
         if frame == "world":
-            force = Force.of(_times(inertia, way.motion_into(motion).flat()))
-            seen.append(way.force_back(force).flat())
+            force = Force.of(_times(inertia, transform.motion_into(motion).flat()))
+            seen.append(transform.force_back(force).flat())
         else:
-            turned = Motion(way.vector_into(motion.angular), way.vector_into(motion.linear))
+            turned = Motion(transform.vector_into(motion.angular), transform.vector_into(motion.linear))
             force = Force.of(_times(inertia, turned.flat()))
-            seen.append(Force(way.vector_back(force.moment), way.vector_back(force.force)).flat())
+            seen.append(Force(transform.vector_back(force.moment), transform.vector_back(force.force)).flat())
     return [[seen[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
 
 

@@ -100,12 +100,12 @@ def torques(tree: Tree, q: Vector, eps: Vector, normalized: bool = True) -> list
 
 def factor(tree: Tree, q: Vector, normalized: bool = True) -> Matrix:
     """(nv, nv): m, or U."""
-    return by_columns(_factors(tree, q, normalized).times, tree.mechanism.nv)
+    return apply_columnwise(_factors(tree, q, normalized).times, tree.mechanism.nv)
 
 
 def factor_inverse(tree: Tree, q: Vector, normalized: bool = True) -> Matrix:
     """(nv, nv): m^-1, or U^-1."""
-    return by_columns(_factors(tree, q, normalized).solve, tree.mechanism.nv)
+    return apply_columnwise(_factors(tree, q, normalized).solve, tree.mechanism.nv)
 
 
 def factor_derivatives(tree: Tree, q: Vector, normalized: bool = True) -> list[Matrix]:
@@ -157,7 +157,7 @@ def _factor_rate(factors: Factors, mass_rate: Matrix) -> Matrix:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def by_columns(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
+def apply_columnwise(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
     columns = [function([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
     return [list(row) for row in zip(*columns, strict=True)]
 

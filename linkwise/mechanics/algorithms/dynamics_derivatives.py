@@ -75,15 +75,15 @@ def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Mov
 
     def inward(i: int, _: list[None]) -> tuple[None, None]:
         link, (omega, acceleration, kinematics, fields) = tree.links[i], moving[i]
-        response = Response.of_link(link.inertia, omega + omega)
+        response = Response.from_link(link.inertia, omega + omega)
         force = inertial_force(link.inertia, omega, acceleration)
         if wrenches is not None:
             force = force - link.user.force_back(Force.of(list(wrenches[i])))
         response, force = tree.neighbours.from_children(i, "subtrees", behind.__getitem__, [response, force])
         starting = {(i, k): _felt(response, force, kinematics.kinematics, fields, k) for k in range(link.joint.nv)}
-        entries.at_own_joint(i, starting, force, fields)
+        entries.fill_own_joint(i, starting, force, fields)
         arrived = dict(beyond.arriving(i))
-        entries.at_inner_joint(i, arrived, kinematics.kinematics, fields)
+        entries.fill_inner_joint(i, arrived, kinematics.kinematics, fields)
         if not tree.neighbours.has_parent(i):
             return None, None
         back = kinematics.kinematics.transform.force_back
@@ -96,7 +96,7 @@ def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Mov
         return None, None
 
     tip_to_base(tree.links, "composite bodies, what they feel of changes", inward)
-    return [tree.over_coordinates(matrix) for matrix in entries.matrices], moving
+    return [tree.reduce_to_coordinates(matrix) for matrix in entries.matrices], moving
 
 
 def links_on_the_move(tree: Tree, q, v, a) -> list[Moving]:
@@ -136,7 +136,7 @@ class _Entries:
         self._links = tree.links
         self.matrices = [tree.matrix_of_dofs() for _ in range(3)]
 
-    def at_own_joint(self, i: int, felt_here: dict[Dof, Felt], force: Force, fields: JointFields) -> None:
+    def fill_own_joint(self, i: int, felt_here: dict[Dof, Felt], force: Force, fields: JointFields) -> None:
         """Entries of a joint with itself: its H moves with it, except for the explicit dependence on q."""
         d_q, d_v, d_a = self.matrices
         for (_, m), felt in felt_here.items():
@@ -147,7 +147,7 @@ class _Entries:
                     rotor = self._links[i].armature[k] if k == m else 0.0
                     d_a[(i, m), (i, k)] = d_a[(i, k), (i, m)] = rotor + felt.row.of(fields.acceleration[k])
 
-    def at_inner_joint(self, i: int, dofs: dict[Dof, Felt], kinematics: JointKinematics, fields: JointFields) -> None:
+    def fill_inner_joint(self, i: int, dofs: dict[Dof, Felt], kinematics: JointKinematics, fields: JointFields) -> None:
         """Entries of outer degrees of freedom with joint i."""
         d_q, d_v, d_a = self.matrices
         for outer, (row, of_position, of_velocity) in dofs.items():
@@ -248,7 +248,7 @@ def with_changes(tree: Tree, states: Sequence[Solved], wrenches: Any = None) -> 
         q, v, a = numbers[: -2 * n], numbers[-2 * n : -n], numbers[-n:]
         (d_q, d_v, _), moving = _changes(tree, q, v, a, wrenches)
         fields = [[moved.fields.position for moved in moving], [moved.fields.velocity for moved in moving]]
-        answers = [_answered_by_free_joints(tree, each_field) for each_field in fields]
+        answers = [_free_base_derivatives(tree, each_field) for each_field in fields]
         for known, answer in zip(answering, answers, strict=True):
             known[:] = answer
         return [x for rows in (d_q, d_v, *(answer.values() for answer in answers)) for row in rows for x in row]
@@ -265,7 +265,7 @@ def with_changes(tree: Tree, states: Sequence[Solved], wrenches: Any = None) -> 
     return accelerations
 
 
-def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:
+def _free_base_derivatives(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:
     """Derivatives of accelerations known from invariance, by degree of freedom: position and velocity of a free base
     influence its joints only through the direction of gravity."""
     answers: dict[int, list[Scalar]] = {}
@@ -290,10 +290,10 @@ def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: n
     bodies = zip(tree.mechanism.bodies, tree.links, strict=True)
     rotors = [x for body, link in bodies if not body.mimic for x in link.armature]
     links_alone = first[2] - np.diag(np.array(rotors, dtype=object))
-    return of_changes(second, links_alone, tree.mechanism.coordinates.structure_constants)
+    return derive_second(second, links_alone, tree.mechanism.coordinates.structure_constants)
 
 
-def of_changes(second: np.ndarray, links_alone: np.ndarray, structure_constants: np.ndarray) -> list[np.ndarray]:
+def derive_second(second: np.ndarray, links_alone: np.ndarray, structure_constants: np.ndarray) -> list[np.ndarray]:
     """The second derivatives, from changes (3, ..., nv, nv) of the first ones along tangent directions of q.
 
     For commuting directions, derivatives along q and q are symmetric.  Derivatives by v and v follow from the

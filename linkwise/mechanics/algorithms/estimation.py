@@ -20,9 +20,9 @@ from ..links.knowledge import (
     Knowledge,
     Noise,
     Spread,
-    columns_of,
     eliminate,
     force_covariance,
+    inertia_columns,
     smooth,
     spread_beyond,
 )
@@ -74,7 +74,7 @@ class Filter:
             information = user.inertia_back(_diagonal(weights))
             evidence = user.force_back(Force.of([x * w for x, w in zip(misses, weights, strict=True)]))
         exact = all(_is_exact(rate) for joint in self.noises for rate, _ in joint) and self.sensed is None
-        return Knowledge(NOTHING if exact else columns_of(inertia), covariance, information, NO_FORCE, evidence)
+        return Knowledge(NOTHING if exact else inertia_columns(inertia), covariance, information, NO_FORCE, evidence)
 
     def link(self, i: int) -> Knowledge:
         """Information on link i with its subtree."""

@@ -18,7 +18,7 @@ from ..spatial.motion import NO_MOTION
 from . import expressions as ex
 from .algorithm import algorithm
 from .jacobians import OBSERVERS, require_frame
-from .kinematics import way_to
+from .kinematics import path_transform
 
 Six = tuple[Scalar, ...]
 
@@ -33,7 +33,7 @@ Six = tuple[Scalar, ...]
 def frame_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str = "link") -> Six:
     """(6,): [omega; v] as an observer sees it (``jacobians.py``)."""
     at = Configuration(tree, q)
-    return _seen(at, link, frame, _value_at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v)).flat()
+    return _observed(at, link, frame, _value_at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v)).flat()
 
 
 @algorithm(
@@ -57,11 +57,11 @@ def frame_acceleration(
     """(6,): spatial, or classical: with omega x v of the velocity for the same observer."""
     at, vectors = Configuration(tree, q), {"v": v, "a": a}
     if classical and frame != "world":
-        return _seen(at, link, frame, _point_acceleration(at, link, ex.INERTIAL_ACCELERATIONS, **vectors)).flat()
+        return _observed(at, link, frame, _point_acceleration(at, link, ex.INERTIAL_ACCELERATIONS, **vectors)).flat()
     acceleration = _value_at_frame(at, ex.frame_acceleration(tree.mechanism, link), **vectors)
-    seen = _seen(at, link, frame, acceleration)
+    seen = _observed(at, link, frame, acceleration)
     if classical:
-        velocity = _seen(at, link, frame, _value_at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v))
+        velocity = _observed(at, link, frame, _value_at_frame(at, ex.frame_velocity(tree.mechanism, link), v=v))
         seen = Motion(seen.angular, seen.linear + velocity.angular.cross(velocity.linear))
     return seen.flat()
 
@@ -82,8 +82,8 @@ def jacobian_rate_times_velocity(
     acceleration of that point."""
     at = Configuration(tree, q)
     if frame == "world_aligned":
-        return _seen(at, link, frame, _point_acceleration(at, link, ex.phi.T @ ex.a, v=v)).flat()
-    return _seen(
+        return _observed(at, link, frame, _point_acceleration(at, link, ex.phi.T @ ex.a, v=v)).flat()
+    return _observed(
         at, link, frame, _value_at_frame(at, ex.jacobian_rate_times_velocity(tree.mechanism, link), v=v)
     ).flat()
 
@@ -97,24 +97,23 @@ def _value_at_frame(at: Configuration, expression: Expression, **vectors: Any) -
 def _point_acceleration(
     at: Configuration, link: str, accelerations: Expression, v: Sequence[Scalar], **more: Any
 ) -> Motion:
-    """The classical acceleration of a frame in its axes: that of the link's internal origin plus omega x (omega x p)
-    of the lever arm p.
-    """
-    body, way = at.to_frame(link)
+    """The classical acceleration of a frame in its axes: the acceleration of the link's internal origin plus
+    omega x (omega x p) of the lever arm p."""
+    body, transform = at.to_frame(link)
     if body < 0:
         return NO_MOTION
-    moved = way.motion_into(evaluate(accelerations, at, v=v, **more)[body])
+    moved = transform.motion_into(evaluate(accelerations, at, v=v, **more)[body])
     omega = evaluate(ex.LINK_VELOCITIES, at, v=v)[body].angular
-    added = way.vector_into(omega.cross(omega.cross(way.position())))
+    added = transform.vector_into(omega.cross(omega.cross(transform.position())))
     return Motion(moved.angular, moved.linear + added)
 
 
-def _seen(at: Configuration, link: str, frame: str, motion: Motion) -> Motion:
+def _observed(at: Configuration, link: str, frame: str, motion: Motion) -> Motion:
     """A motion expressed in the frame's axes at its origin, for the chosen observer."""
     require_frame(frame)
     if frame == "link":
         return motion
-    way = way_to(at, link)
+    transform = path_transform(at, link)
     if frame == "world":
-        return way.motion_back(motion)
-    return Motion(way.vector_back(motion.angular), way.vector_back(motion.linear))
+        return transform.motion_back(motion)
+    return Motion(transform.vector_back(motion.angular), transform.vector_back(motion.linear))

@@ -31,7 +31,7 @@ Vector = list[Scalar]
     reason=CLUSTERS,
 )
 def closed_null_space(tree: Tree, q, *, fronts: Fronts, independent=None) -> tuple[Matrix, Scalar]:
-    """(nv, p): K, with orthonormal columns, or velocities per unit of those of the ``independent`` joints (2.44); and
+    """(nv, p): K, with orthonormal columns, or velocities per unit velocity of the ``independent`` joints (2.44); and
     the reliability of the elimination, above 1 if reliable."""
     rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
     along = Tangents(tree, rows, fronts, independent)
@@ -76,7 +76,7 @@ class Tangents:
         orthonormal: bool = True,
     ):
         motions = eliminated(tree, rows, fronts)
-        columns, offset = columns_of(motions), offset_of(motions)
+        columns, offset = basis_columns(motions), offset_vector(motions)
         self.reliability = reduce(least, [motion.reliability for motion in motions], 2.0)
         if independent is None and not orthonormal:
             self.basis, self.offset = transposed(columns) if columns else [[] for _ in offset], offset
@@ -85,7 +85,7 @@ class Tangents:
             chosen = _orthonormalized(columns, fronts.units)
             self.basis = transposed(chosen) if chosen else [[] for _ in offset]
         else:
-            chosen = _rows_of(tree.mechanism, independent, len(columns))
+            chosen = _velocity_rows(tree.mechanism, independent, len(columns))
             scale = Inverse([times(columns, row) for row in chosen], units_of_rows(chosen, fronts.units))
             self.basis = scale.after(transposed(columns))
             self.reliability = least(self.reliability, scale.reliability)
@@ -110,7 +110,7 @@ def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
     return orthonormal
 
 
-def _rows_of(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix:
+def _velocity_rows(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix:
     """(p, nv): velocities of joints, single coordinates or entries of v, as rows over v; the row of a mimic joint has
     its ratio.
     """
@@ -140,7 +140,7 @@ def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
     Remark 2), the first of equal ones; and the reliability of the elimination."""
     rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
     motions = eliminated(tree, rows, fronts)
-    columns = well_chosen_places(columns_of(motions), fronts.units)
+    columns = well_chosen_places(basis_columns(motions), fronts.units)
     return columns, reduce(least, [motion.reliability for motion in motions], 2.0)
 
 
@@ -149,7 +149,7 @@ def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
     columns = dimensionless(columns, units)
     root = Factor.of([times(columns, column) for column in columns])
     left = [root.half_inverse(row) for row in transposed(columns)]
-    places: Vector = []
+    indices: Vector = []
     for _ in columns:
         index, largest, chosen = 0.0, dot(left[0], left[0]), left[0]
         for i, row in enumerate(left[1:], start=1):
@@ -161,8 +161,8 @@ def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
         left = [
             [x - share * y for x, y in zip(row, chosen, strict=True)] for row, share in zip(left, shares, strict=True)
         ]
-        places.append(index)
-    return places
+        indices.append(index)
+    return indices
 
 
 def ascending(numbers: Vector) -> Vector:
@@ -176,7 +176,7 @@ def ascending(numbers: Vector) -> Vector:
 
 
 def unit_vector(index: Scalar, length: int) -> Vector:
-    """1 at ``place``, a whole number, else 0."""
+    """1 at ``index``, a whole number, else 0."""
     return [select(index < i + 0.5, select(index < i - 0.5, 0.0, 1.0), 0.0) for i in range(length)]
 
 
@@ -196,7 +196,7 @@ def eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution
     ]
 
 
-def columns_of(motions: Sequence[Solution]) -> Matrix:
+def basis_columns(motions: Sequence[Solution]) -> Matrix:
     """K by columns, over all coordinates."""
     columns = range(sum(len(motion.basis) for motion in motions))
     return [
@@ -214,7 +214,7 @@ def dimensionless(columns: Matrix, units: ConstraintUnits) -> Matrix:
     ]
 
 
-def offset_of(motions: Sequence[Solution]) -> Vector:
+def offset_vector(motions: Sequence[Solution]) -> Vector:
     """k, over all coordinates."""
     return [x for _, x in sorted(item for motion in motions for item in motion.offset.items())]
 

@@ -1,8 +1,8 @@
 """One step of motion in time under joint forces that stay constant during the step, on the configuration manifold.
 
 A step never leaves the manifold: it is a tangent vector u, along which every joint moves from the start of the step
-exactly (``Joint.integrate``), and the method of Runge and Kutta is applied to u and v instead of q and v
-(Munthe-Kaas, "Runge-Kutta methods on Lie groups", BIT 38, 1998):
+exactly (``Joint.integrate``), and the method of Runge and Kutta is applied to u and v instead of q and v (Munthe-Kaas,
+"Runge-Kutta methods on Lie groups", BIT 38, 1998):
 
     du/dt = dexp^-1_u(v)    dv/dt = forward dynamics at (q (+) u, v)
 
@@ -10,7 +10,7 @@ Quaternions stay unit, and the order of the method is kept for joints that turn 
 ``Joint.step_rate`` carries; methods of higher order are refused there.  For all other joints u is the change of q and
 the method is the usual one.
 
-Steps within constraints are those of ``constrained_steps.py``.
+Steps with constraints are in ``constrained_steps.py``.
 """
 
 from __future__ import annotations
@@ -245,11 +245,11 @@ def refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
 def fed_back(tree: Tree, q, v, tau, target, kp, kd, gain=None) -> Vector:
     """(nv,): ``tau + kp (target - q) - kd v + gain [target - q; -v]``, the output of a digital controller, with
     ``difference(q, target)`` for ``target - q``; the gain is (nv, 2 nv)."""
-    way = difference(tree, q, target)
-    forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
+    error = difference(tree, q, target)
+    forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, error, kd, v, strict=True)]
     if gain is None:
         return forces
-    state = [*way, *(-w for w in v)]
+    state = [*error, *(-w for w in v)]
     return [f + sum((k * x for k, x in zip(row, state, strict=True)), 0.0) for f, row in zip(forces, gain, strict=True)]
 
 

@@ -38,7 +38,7 @@ from .centroidal import center_of_mass_jacobian
 from .configuration import difference, integrate
 from .energy import center_of_mass
 from .jacobians import observe
-from .kinematics import way_to
+from .kinematics import path_transform
 from .loop_constraints import closures
 
 FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, too small to slow down convergence
@@ -111,7 +111,7 @@ def residuals(
         else:
             _add_frame(residuals_of_targets, tree, q, goal, numbers)
     there = Configuration(tree, q)
-    asked = [row for way in there.ways for row in closures(there, way)]
+    asked = [row for path in there.ways for row in closures(there, path)]
     for row, is_length in zip(asked, constraint_lengths(tree.mechanism).tolist(), strict=True):
         numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
         residuals_of_targets.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
@@ -124,18 +124,18 @@ def _add_frame(residuals: Residuals, tree: Tree, q: Sequence[Scalar], goal: Goal
 
     observer = observe(tree, q, goal.frame, "world_aligned")
     jacobian = observer.matrix(observer.columns())
-    rotation, position = beyond((IDENTITY, ZERO), way_to(observer.at, goal.frame))
+    rotation, position = beyond((IDENTITY, ZERO), path_transform(observer.at, goal.frame))
     if goal.position > 0.0:
         residuals.add(goal.position, jacobian[3:], three() - position, True)
     if goal.rotation > 0.0 and goal.axis is None:
         wanted = Matrix3(three(), three(), three())
-        way = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
-        residuals.add(goal.rotation, jacobian[:3], way, False)
+        turn = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
+        residuals.add(goal.rotation, jacobian[:3], turn, False)
     elif goal.rotation > 0.0 and goal.axis is not None:
         across = [rotation @ Vector3(*column) for column in _normals(goal.axis)]
         rows = [[direction.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for direction in across]
-        way = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
-        residuals.add(goal.rotation, rows, [direction.dot(way) for direction in across], False)
+        turn = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
+        residuals.add(goal.rotation, rows, [direction.dot(turn) for direction in across], False)
 
 
 def _add_center_of_mass(
@@ -209,8 +209,8 @@ def inverse_kinematics_step(
     units = misses.units.of_v.tolist()
     step0 = [0.0] * mech.nv
     if redundant:
-        way = difference(tree, q, posture)
-        step0 = _pulled([x * (1.0 / unit) for x, unit in zip(way, units, strict=True)], cost, boost)
+        pull = difference(tree, q, posture)
+        step0 = _pulled([x * (1.0 / unit) for x, unit in zip(pull, units, strict=True)], cost, boost)
     pushes = {k: dot((row[k] for row in misses.rows), misses.errors) for k in limited}
     free = _free([1.0] * mech.nv, pushes, positions, q, limits)
     step = _step(misses, free, step0, mu * boost * cost)
@@ -243,14 +243,14 @@ def _largest(squares: Sequence[Scalar]) -> Scalar:
     return sqrt(largest)
 
 
-def _pulled(way: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
+def _pulled(step: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
     """The part of the posture step to take: small far from the targets, bounded by the range of the linear model, and
     smaller after steps that repeatedly increased the target error through curvature.
     """
-    length = sqrt(dot(way, way) + 1e-30)
+    length = sqrt(dot(step, step) + 1e-30)
     share = 1.0 / (boost * (1.0 + TARGETS_FIRST * cost))
     share = share * select(FARTHEST < length, FARTHEST / select(FARTHEST < length, length, 2.0), 1.0)
-    return [x * share for x in way]
+    return [x * share for x in step]
 
 
 def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:

@@ -24,8 +24,8 @@ def constraint_motion(
     rows = constraint_jacobian(tree, q)
     forces = [dot([row[k] for row in rows], multipliers) for k in range(tree.mechanism.nv)]
     at, rates, accelerations = Configuration(tree, q), tree.velocities(v), tree.velocities(a)
-    second = [x for way in at.ways for x in way.acceleration(at, rates, accelerations)]
-    return forces + second + [x for way in at.ways for x in way.velocity(at, rates)]
+    second = [x for path in at.ways for x in path.acceleration(at, rates, accelerations)]
+    return forces + second + [x for path in at.ways for x in path.velocity(at, rates)]
 
 
 @algorithm(("v",), reason=MANIFOLD)

@@ -31,7 +31,7 @@ from ..links.constraint_units import ConstraintUnits
 from ..links.loop_elimination import Fronts
 from ..operators.expression import Expression, Factored
 from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
-from ..recursions.tree import AsAsked, Configuration, Tree
+from ..recursions.tree import Configuration, LazyConfiguration, Tree
 from ..scalar import Scalar
 from . import constrained_rates
 from . import expressions as ex
@@ -105,7 +105,7 @@ def flow_of_tree(
         return FlowByPairs(tree, q, p)
     if form == FIXED_AXES:
         return FlowOfMomenta(FixedAxes(tree.regrouped if _is_solid_in_its_plane(tree.original) else tree, q), p, True)
-    configuration = AsAsked if len(tree.links) <= FEW else Configuration
+    configuration = LazyConfiguration if len(tree.links) <= FEW else Configuration
     at = configuration(tree.regrouped if ex.is_solid(tree.original) else tree, q)
     return FlowOfMomenta(at, p, swept=form == FILTER_AND_SWEEP)
 

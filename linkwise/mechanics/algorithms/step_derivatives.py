@@ -65,7 +65,7 @@ class _Motion:
     def accelerations(
         self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Accelerations at a stage, and their changes with those of its position and velocity."""
+        """Accelerations at a stage, and their changes with its position and velocity."""
         (there,) = with_changes(self.tree, [self.there(q, v)], self.wrenches)
         by_q, by_v, by_tau = there.derivatives()
         return _array(there.values), _product(by_q, d_q) + _product(by_v, d_v) + _product(by_tau, self.d_tau)
@@ -278,11 +278,11 @@ def _scaled(numbers: np.ndarray, coefficient: float, h: Scalar) -> np.ndarray:
 
 def _pulled_back(accelerations: Accelerations | AccelerationsBySweeps, rows: np.ndarray) -> list[np.ndarray]:
     """Minus rows times the derivatives of the accelerations."""
-    found = np.full((len(rows), 3 * rows.shape[1]), 0.0, dtype=object)
+    changes = np.full((len(rows), 3 * rows.shape[1]), 0.0, dtype=object)
     some = [k for k, row in enumerate(rows) if not all(map(is_zero, row))]
     for k, products in zip(some, accelerations.pulled_back([rows[k].tolist() for k in some]), strict=True):
-        found[k] = products
-    return np.split(found, 3, axis=1)
+        changes[k] = products
+    return np.split(changes, 3, axis=1)
 
 
 def _pull_back_move(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -122,7 +122,7 @@ class Flow(Protocol):
 class Variables(Protocol):
     """Variables in place of v."""
 
-    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+    def from_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
         """The motion with joint velocities v."""
 
     def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
@@ -135,7 +135,7 @@ class Momenta:
 
     form: str = momenta.FILTER
 
-    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+    def from_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
         return FlowOfVelocities(Configuration(tree, q), v)
 
     def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
@@ -148,7 +148,7 @@ class TotalRates:
 
     normalized: bool
 
-    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+    def from_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
         if tree.mechanism.coordinates.mimic_joints:
             return self.flow(tree, q, by_elimination.rates(tree, q, v, self.normalized))
         return self.flow(tree, q, apply(ex.total_rates(tree.mechanism, self.normalized), tree.regrouped, q, v=v))
@@ -213,7 +213,7 @@ def step(
     return rule.advanced(q, v, dt)
 
 
-def register_steps_in(method: str) -> None:
+def register_variable_steps(method: str) -> None:
     """Register the steps of a method in all variables that support it."""
     for coordinates in VARIABLES:
         if method in methods_in(coordinates):
@@ -252,7 +252,7 @@ class StepInVariables:
 
     def advanced(self, q: Sequence[Scalar], v: Sequence[Scalar], dt: Any, more: Sequence[Scalar] = ()) -> Vector:
         """q, v and ``more`` after dt."""
-        q, x, more = self.advanced_from(self.variables.of_velocities(self.tree, q, v), q, dt, more)
+        q, x, more = self.advanced_from(self.variables.from_velocities(self.tree, q, v), q, dt, more)
         return [*q, *self.variables.flow(self.tree, q, x).velocities, *more]
 
     def advanced_from(
@@ -294,9 +294,9 @@ class StepInVariables:
         start = scalars([*[0.0] * n, *x])
 
         def slopes(_: float, y: np.ndarray) -> np.ndarray:
-            u, own, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
+            u, x, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
             there = q if y is start else integrate(tree, q, u, 1.0)
-            v, changes = self._rates(first if y is start else self.variables.flow(tree, there, own), there, more)
+            v, changes = self._rates(first if y is start else self.variables.flow(tree, there, x), there, more)
             return scalars([*step_rates(tree, u, v), *changes])
 
         reached = method.advance(start, h, slopes)

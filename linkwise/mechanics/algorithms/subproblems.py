@@ -38,7 +38,7 @@ class AxisRotation(NamedTuple):
     @property
     def opposite(self) -> AxisRotation:
         """Half a rotation further."""
-        return AxisRotation(self.axis, -self.c, -self.s, within_half_rotations(self.angle + math.pi))
+        return AxisRotation(self.axis, -self.c, -self.s, wrap_angle(self.angle + math.pi))
 
 
 class Rotations(NamedTuple):
@@ -59,7 +59,7 @@ class Pairs(NamedTuple):
     mirrored: bool = False
 
 
-def within_half_rotations(angle: Scalar) -> Scalar:
+def wrap_angle(angle: Scalar) -> Scalar:
     """An angle between -3 pi and 3 pi as one between -pi and pi."""
     lower = select(angle > math.pi, angle - 2.0 * math.pi, angle)
     return select(lower < -math.pi, lower + 2.0 * math.pi, lower)
@@ -122,7 +122,7 @@ def rotations_meeting(
     for sign in (1.0, -1.0):
         c, s = a * x - sign * b * root, b * x + sign * a * root
         if is_constant(a) and is_constant(b):
-            angle = within_half_rotations(math.atan2(b, a) + sign * atan2(root, x))
+            angle = wrap_angle(math.atan2(b, a) + sign * atan2(root, x))
             both.append(AxisRotation(axis, c * scale, s * scale, angle))
         else:
             c, s = select(nowhere, 1.0, c), select(nowhere, 0.0, s)
@@ -160,7 +160,7 @@ def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between
 
 
 def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, target: Vector3) -> Pairs:
-    """Two rotations about parallel axes for which R1 (a + R2 b) = place, in the plane across them: a triangle."""
+    """Two rotations about parallel axes for which R1 (a + R2 b) = target, in the plane across them: a triangle."""
     a, b, target = across(axis, a), across(axis, b), across(axis, target)
     square = target.dot(target)
     rotations = rotations_reaching(axis, a, b, square)

@@ -94,14 +94,13 @@ class CentreLine(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawing:
-    """solids         what the joint is; those of the fixed side come first
+    """solids         bodies of the joint; the fixed side's come first
     rails          along which it slides
     threads        around it
     centre_lines   of its axes
     way            whether a line leads from its fixed to its moving side, where nothing guides it
     colour         of the solids: PLAIN, SLIDING, TURNING or UNKNOWN
-    ground         what is drawn where its fixed side is on the ground: STANDS, GUIDED or HOVERS
-    """
+    ground         drawing at a fixed side on the ground: STANDS, GUIDED or HOVERS"""
 
     solids: tuple[Cylinder | Box | Ball | Octahedron, ...]
     rails: tuple[Rail, ...] = ()

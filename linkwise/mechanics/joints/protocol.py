@@ -67,12 +67,12 @@ class FormatEntry:
 
     type        the format's word for a joint that moves a link; "" if it has none
     axes        names of the kind's fields that are directions, in the order of the format and of the kind
-    numbers     further fields: (field, the format's word, unit of the format over that of the field)
+    numbers     further fields: (field, the format's word, unit of the format per unit of the field)
     unlimited   the word for a joint without limits, if the format has a separate one
     also        further words that are read as this kind
     loop        the word for a joint that closes a loop; "" if it has none
     extension   why other readers cannot read the entry, in words; "" if they can
-    along_z     whether other readers take z as its axis whatever the file says; other axes become several joints
+    along_z     whether other readers always take z as its axis; other axes become several joints
     square      whether its two axes must be perpendicular; others become several joints
 
     >>> lw.extend.FormatEntry("revolute", ("axis",), unlimited="continuous").words ('revolute', 'continuous')

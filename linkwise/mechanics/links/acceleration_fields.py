@@ -65,7 +65,7 @@ class Response(NamedTuple):
     flow: Matrix3
 
     @staticmethod
-    def of_link(inertia: RigidInertia, twice_omega: Vector3) -> Response:
+    def from_link(inertia: RigidInertia, twice_omega: Vector3) -> Response:
         """A rigid link: v = omega x r, and the second moments of its mass are tr(J)/2 - J."""
         j = inertia.moment
         half = 0.5 * (j.xx + j.yy + j.zz)

@@ -221,7 +221,7 @@ def _step(
         ahead = [
             (x + _dot([slope[c] for slope in slopes], turn) - point[c] * shrinks) * inverse for c, x in enumerate(along)
         ]
-        following.append(_within_unit(ahead))
+        following.append(_clip_to_unit(ahead))
     return turned * (1.0 / sqrt(turned.dot(turned))), following
 
 
@@ -234,7 +234,7 @@ def _tangents(n: Vector3) -> tuple[Vector3, Vector3]:
     return Vector3(1.0 + sign * n.x * n.x * a, sign * b, -sign * n.x), Vector3(b, sign + n.y * n.y * a, -n.y)
 
 
-def _within_unit(x: list[Scalar]) -> list[Scalar]:
+def _clip_to_unit(x: list[Scalar]) -> list[Scalar]:
     """x, or x / |x| if that is shorter."""
     if len(x) == 1:
         return [at_most(at_least(x[0], -1.0), 1.0)]

@@ -82,7 +82,7 @@ def rate_to_parent(rate: ArticulationRate, moving: JointMotion | None) -> Articu
     """The rate of phi P+ phi*: the rate of P+ and the motion of the link relative to its parent."""
     total = rate.remaining
     if moving is not None:
-        total = total + rate.joint.remaining.carried_by(moving.relative)
+        total = total + rate.joint.remaining.transport_rate(moving.relative)
     return rate.joint.kinematics.transform.inertia_back(total)
 
 

@@ -190,7 +190,7 @@ EXACT = Spread(IMMOBILE, IMMOBILE, IMMOBILE)
 def spread_beyond(done: Elimination, behind: Spread) -> tuple[Spread, Scalar, Scalar]:
     """Variances beyond a degree of freedom: of its acceleration and of its force."""
     force_columns, other = (done.of_force, done.of_force_behind), (done.of_rate, done.of_rate_behind * -1.0)
-    seen_own, seen_other = _seen(behind, *force_columns), _seen(behind, *other)
+    seen_own, seen_other = _image(behind, *force_columns), _image(behind, *other)
     g11, g12, g22 = _product(force_columns, seen_own), _product(force_columns, seen_other), _product(other, seen_other)
     a, c, d = done.mu_mu, done.mu_a, done.a_a
     t1, t2, t3, t4 = a * g11 + c * g12, a * g12 + c * g22, c * g11 - d * g12, c * g12 - d * g22
@@ -217,7 +217,7 @@ def spread_beyond(done: Elimination, behind: Spread) -> tuple[Spread, Scalar, Sc
     )
 
 
-def _seen(spread: Spread, on_co_state: Force, on_acceleration: Force) -> tuple[Motion, Motion]:
+def _image(spread: Spread, on_co_state: Force, on_acceleration: Force) -> tuple[Motion, Motion]:
     u, w = on_co_state.flat(), on_acceleration.flat()
     return (
         Motion.of([_row(spread.of_co_states[i], u) + _row(spread.mixed[i], w) for i in range(6)]),
@@ -236,7 +236,7 @@ def force_covariance(known: Knowledge, spread: Spread) -> Matrix6:
         (Force.of([known.covariance.entry(i, j) for j in range(6)]), Force.of([c.flat()[i] for c in known.response]))
         for i in range(6)
     ]
-    seen = [_seen(spread, *row) for row in rows]
+    seen = [_image(spread, *row) for row in rows]
     return symmetric(lambda i, j: known.covariance.entry(i, j) + _product(rows[i], seen[j]))
 
 
@@ -265,7 +265,7 @@ def transposed(columns: Columns) -> Columns:
     return tuple(Force.of(row) for row in zip(*(column.flat() for column in columns), strict=True))
 
 
-def columns_of(inertia: ArticulatedInertia) -> Columns:
+def inertia_columns(inertia: ArticulatedInertia) -> Columns:
     return tuple(Force.of([inertia.entry(i, j) for i in range(6)]) for j in range(6))
 
 

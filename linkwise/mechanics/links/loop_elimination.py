@@ -148,7 +148,7 @@ class Row:
         row.numbers = {c: x for c, x in self.numbers.items() if c < 0}
         return row
 
-    def made_of(self) -> list[Scalar]:
+    def combination(self) -> list[Scalar]:
         """The constraints combined in it."""
         return [x for c, x in sorted(self.numbers.items()) if c < BIAS]
 
@@ -399,7 +399,7 @@ class _Progress:
 
     # -- constraints that are implied ---------------------------------------------------------------------
 
-    def spread_the_rest(self) -> None:
+    def spread_remainders(self) -> None:
         """Spread remainders of implied constraints over the eliminated ones: with N the combinations of constraints
         that vanish, G - N (N* N)^-1 N* G replaces G."""
         for k, exchanges in enumerate([pivot.exchanges for pivot in self.pivots]):
@@ -419,10 +419,10 @@ class _Progress:
 
     def _spread(self, rest: Row, source: Row, rows: Iterable[Row], share: Scalar = 1.0) -> None:
         """Subtract a ``share`` of the vanishing combination of constraints from rows."""
-        made_of = rest.made_of()
-        size = dot(made_of, made_of)
+        combination = rest.combination()
+        size = dot(combination, combination)
         for row in rows:
-            factor = dot(row.made_of(), made_of) / size * share
+            factor = dot(row.combination(), combination) / size * share
             row.subtract(factor, rest)
             self.steps.append(RowStep(row, source, factor))
 
@@ -514,7 +514,7 @@ def _progress(
         progress.append(_Progress(entering, slots, front, number not in inner, threshold, vanishing, scales, steps))
         progress[-1].remaining += (x * x for x in negligible if not is_zero(x))
         if number not in inner and (progress[-1].rows or front.by_rank):
-            progress[-1].spread_the_rest()
+            progress[-1].spread_remainders()
     return progress
 
 

@@ -1,4 +1,4 @@
-"""Orthogonalization of vectors in order, without those that depend on previous ones: V = U T.
+"""Orthogonalization of vectors in order, without linearly dependent ones: V = U T.
 
 The modified Gram-Schmidt process works on the vectors themselves, not on their products with each other, so the
 condition of the vectors is not squared.  Vectors are omitted by their numbers, for every state of a batch anew; the

@@ -131,7 +131,7 @@ def _rates(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
 
 def _spread(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
     x = run.input(step, "x", -1)
-    return None if x is None else run.at.tree.velocities_of(i, x)
+    return None if x is None else run.at.tree.joint_velocities(i, x)
 
 
 def _collect(run: Evaluation, step: Step, i: int) -> list[Scalar]:

@@ -19,7 +19,7 @@ from .dense import StackedOperators
 from .expression import Bias, Expression, Factored, Inverse, Operator, Product, Sum, Vector
 from .identities import rebuilt
 from .plan import apply
-from .vectors import input_vectors, size_of
+from .vectors import input_vectors, space_size
 
 SEEDS = 6  # number of random trees
 STATES = 2  # states per tree
@@ -130,7 +130,7 @@ def _compared(
     """Values of the vectors, the matrices of both sides, and a bound of magnitudes affected by rounding."""
     values: dict[str, np.ndarray] = {}
     for name, space in (item for side in sides for item in input_vectors(side).items()):
-        values.setdefault(name, rng.normal(size=size_of(space, mech)))
+        values.setdefault(name, rng.normal(size=space_size(space, mech)))
     biases = {part for side in sides for part in side.walk() if isinstance(part, Bias)}
     known = dict(values)
     for bias in biases:

@@ -99,7 +99,7 @@ class Evaluation:
         return i in self._above[step]
 
 
-class ColumnOnItsWay(Evaluation):
+class PropagatedColumn(Evaluation):
     """A column of a matrix at one link: the values from outer links, per inward step; empty where the column begins."""
 
     def __init__(self, of: Evaluation, passing: Sequence[Step], arrived: Sequence[Any] | None):

@@ -16,7 +16,7 @@ from .algebra import RECORDS
 from .expression import Bias, Expression, Operator
 from .plan import Plan
 from .record import Step
-from .steps import name_of
+from .steps import sweep_name
 from .structure import written_out
 
 WIDTH = 110
@@ -45,7 +45,7 @@ def explain(
     saved        savings by simplification, in words
     """
     sweeps = [sweep for computation in computed for sweep in computation.plan.sweeps]
-    labels = [(sweep.direction.replace("_", " "), name_of(sweep)) for sweep in sweeps]
+    labels = [(sweep.direction.replace("_", " "), sweep_name(sweep)) for sweep in sweeps]
     tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
     walks = _unique(step for computation in computed for step in computation.plan.walks)
     actions = list(dict.fromkeys([*(step.action for _, step in tasks), *(step.action for step in walks)]))
@@ -147,7 +147,7 @@ def _unique(steps: Iterable[Step]) -> list[Step]:
 
 
 def _kinds_of_joints(tree: Tree) -> Iterable[str]:
-    """One line per kind of joint: how many, and what H and D look like."""
+    """One line per kind of joint: number, and structure of H and D."""
     kinds: dict[str, list[str]] = {}
     for body in tree.mechanism.bodies:
         kinds.setdefault(type(body.kind).__name__.lower(), []).append(body.joint)

@@ -203,7 +203,7 @@ class Laws:
 
 
 @lru_cache(maxsize=16)
-def laws_of(rules: tuple[Rule, ...], at_the_ground: bool = True) -> Laws:
+def make_laws(rules: tuple[Rule, ...], at_the_ground: bool = True) -> Laws:
     return Laws(rules, at_the_ground=at_the_ground)
 
 

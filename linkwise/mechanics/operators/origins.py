@@ -15,7 +15,7 @@ from typing import Any
 from .algebra import CONVECTIVE, LOOP_BIAS, E_phi, I, L, M, bias_acceleration, bias_force
 from .expression import Bias, Covector, Expression, Identity, Product, Sum, Vector, product, total
 from .identities import expanded
-from .laws import LAWS, laws_of
+from .laws import LAWS, make_laws
 from .spaces import MOTION
 from .words import TooManyTerms, multiplied_out
 
@@ -71,6 +71,6 @@ def _coefficient(expression: Expression, bias: Bias) -> Any:
 def is_zero(expression: Expression) -> bool:
     """Whether the laws reduce the expression to zero; False is inconclusive."""
     try:
-        return not laws_of(LAWS).normal_form(multiplied_out(expanded(expression)))
+        return not make_laws(LAWS).normal_form(multiplied_out(expanded(expression)))
     except TooManyTerms:
         return False

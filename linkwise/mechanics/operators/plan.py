@@ -20,19 +20,19 @@ from ..recursions.pairs import Dof
 from ..recursions.rolled import NotRolled
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE, Sweep
 from ..recursions.sweep import base_to_tip, tip_to_base
-from ..recursions.sweep_log import label_of
+from ..recursions.sweep_log import format_label
 from ..recursions.tree import Configuration, RolledTree, Tree
 from ..scalar import Matrix, Scalar, dot, transposed
 from . import actions
 from .algebra import D_INV, L, S, phi
-from .evaluate import ColumnOnItsWay, Evaluation
+from .evaluate import Evaluation, PropagatedColumn
 from .expression import Expression, Factored, Product, Vector, product
 from .identities import has_adjoint, is_symmetric, without_mimic_joints
 from .record import Combination, Step
 from .spaces import COORDINATE, JOINT, LOOP
-from .steps import StepBuilder, name_of, regroupable_steps, sweeps_of
+from .steps import StepBuilder, fuse_sweeps, regroupable_steps, sweep_name
 from .structure import simpler, structured, written_out
-from .vectors import component, flattened, given, input_vectors, places, size_of, to_user, unit_vector
+from .vectors import component, flattened, given, input_vectors, places, space_size, to_user, unit_vector
 
 Vectors = Mapping[str, Sequence[Any]]  # values per link, in internal frames
 
@@ -107,7 +107,7 @@ class Recursions:
         inverses = dict.fromkeys(step.factored for step in steps if step.factored is not None)
         factored = tuple((inverse, _matrix_plan(inverse.of, mechanism)) for inverse in inverses)
         walks = tuple(step for step in steps if step.action.recursion and step.direction is None)
-        return Recursions(value, sweeps_of(steps), walks, regrouped, factored)
+        return Recursions(value, fuse_sweeps(steps), walks, regrouped, factored)
 
     def evaluation(self, at: Configuration, vectors: Vectors) -> Callable[[Vectors], Evaluation]:
         """Factor the inner matrices; the returned function makes an evaluation for further vectors."""
@@ -129,7 +129,7 @@ class Recursions:
                         evaluation.value(step, i)
                 return None, None  # values stay in the evaluation; there is no message
 
-            (base_to_tip if sweep.direction == BASE_TO_TIP else tip_to_base)(links, name_of(sweep), work)
+            (base_to_tip if sweep.direction == BASE_TO_TIP else tip_to_base)(links, sweep_name(sweep), work)
 
 
 @dataclass(frozen=True)
@@ -207,14 +207,14 @@ class Columns(Plan):
         if isinstance(at.tree, RolledTree):
             return self._together(at, with_column) if domain.link else self._entries_by_pairs(at, with_column)
         labels = {
-            step: label_of(sweep.direction, name_of(sweep), "columns")
+            step: format_label(sweep.direction, sweep_name(sweep), "columns")
             for sweep in recursions.sweeps
             for step in sweep.tasks
         }
         # Rows run outwards: contributions of a last sweep outwards are computed on demand, one link at a time.
         outward_last = recursions.sweeps and recursions.sweeps[-1].direction == BASE_TO_TIP
         swept = recursions.sweeps[:-1] if self.symmetric and outward_last else recursions.sweeps
-        deep = depth_of(at.tree.mechanism) > DEEP
+        deep = longest_path(at.tree.mechanism) > DEEP
         result: Matrix = [[0.0] * len(columns) for _ in rows]
         for c, (j, k) in enumerate(columns):
             evaluation = with_column({COLUMN: unit_vector(at, domain, j, k)})
@@ -256,7 +256,7 @@ class Columns(Plan):
             starting = [((i, k), None) for k in range(links[i].joint.nv)]
             for dof, arrived in (*paths.arriving(i), *starting):
                 column = [None] * len(links) if arrived is not None else unit_vector(at, JOINT, *dof)
-                run = ColumnOnItsWay(with_column({COLUMN: column}), passing, arrived)
+                run = PropagatedColumn(with_column({COLUMN: column}), passing, arrived)
                 for m, entry in enumerate(to_user(at, JOINT, i, run.total(recursions.value, i))):
                     matrix[(i, m), dof] = matrix[dof, (i, m)] = entry
                 handed[dof] = run.handed_on(i)
@@ -265,11 +265,11 @@ class Columns(Plan):
             return None, None
 
         tip_to_base(links, "columns", step)
-        return at.tree.over_coordinates(matrix)
+        return at.tree.reduce_to_coordinates(matrix)
 
 
 @dataclass(frozen=True)
-class Around(Plan):
+class Postprocessed(Plan):
     """A plan that postprocesses the matrix of another plan."""
 
     inner: Plan
@@ -284,7 +284,7 @@ class Around(Plan):
 
 
 @dataclass(frozen=True)
-class Rows(Around):
+class Rows(Postprocessed):
     """A matrix with more columns than rows: the adjoint's columns."""
 
     @property
@@ -296,7 +296,7 @@ class Rows(Around):
 
 
 @dataclass(frozen=True)
-class Reduced(Around):
+class Reduced(Postprocessed):
     """A matrix over all joints, reduced to the coordinates: S* X S, S* X or X S."""
 
     rows: bool
@@ -315,7 +315,7 @@ class Reduced(Around):
 
 
 @dataclass(frozen=True)
-class Inverted(Around):
+class Inverted(Postprocessed):
     """The inverse of a small symmetric matrix, by elimination."""
 
     over_loops: bool
@@ -334,7 +334,7 @@ class Inverted(Around):
 
 
 @dataclass(frozen=True)
-class Innovations(Around):
+class Innovations(Postprocessed):
     """A* D^-1 A with A as a matrix: columns of A multiplied in pairs, joint by joint, without an outward sweep."""
 
     @property
@@ -408,7 +408,7 @@ def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
     if has_adjoint(expression) and _row_by_row(expression, mechanism):
         return Rows(_matrix_plan(expression.T, mechanism))
     symmetric = is_symmetric(expression) and domain.link == codomain.link
-    computed = structured(expression, symmetric, depth_of(mechanism))
+    computed = structured(expression, symmetric, longest_path(mechanism))
     recursions = Recursions.of(product(computed, Vector(COLUMN, domain)), mechanism)
     return Columns(computed, recursions, symmetric)
 
@@ -421,7 +421,7 @@ def _row_by_row(expression: Expression, mechanism: Mechanism) -> bool:
     if factors[:2] == (L, phi.T) or factors[-2:] == (phi, L.T):
         return factors[:2] != (L, phi.T)
     assert expression.domain is not None and expression.codomain is not None
-    return size_of(expression.domain, mechanism) > ROWS_PAY * size_of(expression.codomain, mechanism)
+    return space_size(expression.domain, mechanism) > ROWS_PAY * space_size(expression.codomain, mechanism)
 
 
 def _reduced(expression: Expression, mechanism: Mechanism) -> Plan | None:
@@ -455,7 +455,7 @@ def _joined(factors: tuple[Expression, ...]) -> Expression:
     return factors[0] if len(factors) == 1 else Product(factors)
 
 
-def depth_of(mechanism: Mechanism) -> int:
+def longest_path(mechanism: Mechanism) -> int:
     """The number of joints on the longest path outwards."""
     depths: list[int] = []
     for parent in mechanism.tree.parents:

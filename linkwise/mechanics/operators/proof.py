@@ -128,8 +128,8 @@ def prove(left: Expression, right: Expression, armature: bool | None = None) -> 
     """Whether two expressions are equal for every mechanism in every state.
 
     armature   False: for mechanisms whose joints have no rotor inertias, as in the papers; R is zero.  True: joints may
-               have rotors.  None: as in the papers, unless R occurs in the expressions; ``armature`` of the proof says
-               whether it covers rotors
+               have rotors.  None: as in the papers, unless R occurs in the expressions; ``armature`` of the proof is
+               True if it covers rotors
 
     For an identity that requires joints without rotors, the text of the proof and ``with_rotors`` give the
     corresponding one with rotors.

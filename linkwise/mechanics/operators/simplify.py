@@ -28,7 +28,7 @@ from .algebra import (
 )
 from .expression import Bias, Expression, Vector, product
 from .identities import Rule, UnknownInverse, canonical, expanded, needs_no_armature
-from .laws import GAINS, RICCATI, TRANSFER, laws_of
+from .laws import GAINS, RICCATI, TRANSFER, make_laws
 from .plan import COLUMN, specialized
 from .record import Combination, Step
 from .spaces import JOINT
@@ -131,13 +131,13 @@ def equal_forms(expression: Expression, rotors: bool = True) -> tuple[Expression
 
 def _normal_forms(words: Polynomial) -> Iterator[Polynomial]:
     """Normal forms by the laws of transfer alone, and with the laws of inertias in three directions."""
-    transferred = laws_of(TRANSFER).normal_form(words)
-    articulated = laws_of(_ARTICULATED).normal_form(words)
-    by_links = laws_of(_BY_LINKS, at_the_ground=False).normal_form(_merge_gravity_into_biases(articulated))
+    transferred = make_laws(TRANSFER).normal_form(words)
+    articulated = make_laws(_ARTICULATED).normal_form(words)
+    by_links = make_laws(_BY_LINKS, at_the_ground=False).normal_form(_merge_gravity_into_biases(articulated))
     yield from (
         transferred,
         articulated,
-        _introduce_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated)),
+        _introduce_tau_bar(make_laws(_AS_PARENTS_FEEL).normal_form(articulated)),
         by_links,
     )
     yield from (_rebase_on_reference(form) for form in (transferred, by_links))
@@ -162,7 +162,7 @@ def _merge_gravity_into_biases(words: Polynomial) -> Polynomial:
     pulled = {word: weight for word, weight in words.items() if word[-1:] == (gravity(),)}
     for a in {word[-1] for word in words if word and isinstance(word[-1], Bias) and _is_acceleration(word[-1])}:
         like = {(*word[:-1], gravity()): weight for word, weight in words.items() if word[-1] == a}
-        if pulled and laws_of(_ARTICULATED).normal_form(like) == pulled:
+        if pulled and make_laws(_ARTICULATED).normal_form(like) == pulled:
             return {word: weight for word, weight in words.items() if word not in pulled} | like
     return words
 
@@ -182,7 +182,7 @@ def _rebase_on_reference(words: Polynomial) -> Polynomial:
             elif word and isinstance(word[-1], Vector) and word[-1].codomain == JOINT:
                 add(result, {(*word[:-1], R, reference): -weight})
         add(result, {(reference,): 1})
-        if not laws_of(_ARTICULATED).normal_form(difference(result, words)):
+        if not make_laws(_ARTICULATED).normal_form(difference(result, words)):
             return result
     return words
 

@@ -156,12 +156,12 @@ def _replace(value: Combination, old: tuple[Step, ...], new: Step) -> Combinatio
     return (*((s, w) for s, w in value if s not in old), (new, 1.0))
 
 
-def sweeps_of(steps: Sequence[Step]) -> tuple[Sweep[Step], ...]:
+def fuse_sweeps(steps: Sequence[Step]) -> tuple[Sweep[Step], ...]:
     """The fused sweeps in which the steps run."""
     return tuple(schedule(steps, Step.dependencies, lambda step: step.direction))
 
 
-def name_of(sweep: Sweep[Step]) -> str:
+def sweep_name(sweep: Sweep[Step]) -> str:
     """A name for the result of a sweep."""
     return ", ".join(dict.fromkeys(step.action.shown for step in sweep.tasks))
 

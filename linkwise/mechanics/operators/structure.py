@@ -32,9 +32,9 @@ def _simpler(part: Expression) -> Expression | None:
     """A product with one of the ``SIMPLER`` rules applied; None if none applies."""
     if not isinstance(part, Product):
         return None
-    factors = _factors_of(written_out(part))
+    factors = _list_factors(written_out(part))
     for rule in SIMPLER:
-        pattern = _factors_of(expanded(rule.left))
+        pattern = _list_factors(expanded(rule.left))
         for start in range(len(factors) - len(pattern) + 1):
             if factors[start : start + len(pattern)] == pattern:
                 after = factors[start + len(pattern) :]
@@ -42,7 +42,7 @@ def _simpler(part: Expression) -> Expression | None:
     return None
 
 
-def _factors_of(expression: Expression) -> tuple[Expression, ...]:
+def _list_factors(expression: Expression) -> tuple[Expression, ...]:
     return expression.factors if isinstance(expression, Product) else (expression,)
 
 
@@ -63,9 +63,9 @@ def structured(expression: Expression, symmetric: bool, depth: int) -> Expressio
 
 
 def _apply_structure(term: Expression, symmetric: bool, rules: tuple[Rule, ...]) -> Expression:
-    factors = _factors_of(term)
+    factors = _list_factors(term)
     for rule in rules:
-        pattern = _factors_of(rule.left)
+        pattern = _list_factors(rule.left)
         for start in range(len(factors) - len(pattern) + 1):
             if factors[start : start + len(pattern)] != pattern:
                 continue

@@ -17,7 +17,7 @@ from ..spatial import Force, Motion
 from ..spatial.motion import NO_MOTION
 from ..spatial.pose import Pose, beyond
 from ..spatial.three import IDENTITY, ZERO
-from .loops import Station, Tie, Walk, side_of, way_of, with_length
+from .loops import Station, Tie, Walk, constraint_path, loop_side, with_length
 from .tree import Configuration
 
 
@@ -53,11 +53,11 @@ def closings(
     v: Sequence[Scalar],
 ) -> list[Closing]:
     """The constraint equations of a cluster."""
-    around = _Around(at, cluster, spins, v)
+    around = _RelativeLinks(at, cluster, spins, v)
     return [around.closing(number) for number in cluster.loops]
 
 
-class _Around:
+class _RelativeLinks:
     """Poses (6 numbers each) and velocities of the links of a cluster relative to the link that carries it."""
 
     def __init__(
@@ -85,18 +85,18 @@ class _Around:
         rows = self.at.tree.mechanism.constraints.rows(loop.name)
         numbers = tuple(range(rows.start, rows.stop))
         if not isinstance(loop, Loop):
-            way = way_of(self.at, loop)
-            assert isinstance(way, Tie)
-            rates = [self.velocities_of_joints[i][0] for i, _ in way.bodies]
-            aim = way.aim
-            rate = dot((ratio for _, ratio in way.bodies), rates) - aim.velocity
-            bias = way.turning(rates) - aim.acceleration
-            return Closing(number, numbers, {}, way.bodies, [bias], way.closure(), [rate], [aim.velocity])
+            path = constraint_path(self.at, loop)
+            assert isinstance(path, Tie)
+            rates = [self.velocities_of_joints[i][0] for i, _ in path.bodies]
+            aim = path.aim
+            rate = dot((ratio for _, ratio in path.bodies), rates) - aim.velocity
+            bias = path.turning(rates) - aim.acceleration
+            return Closing(number, numbers, {}, path.bodies, [bias], path.closure(), [rate], [aim.velocity])
         return self._link_closing(number, numbers, loop)
 
     def _link_closing(self, number: int, numbers: tuple[int, ...], loop: Loop) -> Closing:
         tree = self.at.tree
-        (a, side_a), (b, side_b) = (side_of(tree, loop, link, pose) for link, pose in _sides(loop))
+        (a, side_a), (b, side_b) = (loop_side(tree, loop, link, pose) for link, pose in _sides(loop))
         world_a, world_b = (beyond(self.poses[i], side) for i, side in ((a, side_a), (b, side_b)))
         inverse = world_a[0].T
         end = inverse.times(world_b[0]), inverse @ (world_b[1] - world_a[1])

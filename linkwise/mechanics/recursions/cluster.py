@@ -125,7 +125,7 @@ class ClusterDynamics:
     # -- motion along k ---------------------------------------------------------------------------------
 
     def accelerations(self, parent: Motion, rates: Mapping[int, Scalar]) -> dict[int, Motion]:
-        """Accelerations of the links, from that of the parent and those of the coordinates."""
+        """Accelerations of the links, from the accelerations of the parent and of the coordinates."""
         motions: dict[int, Motion] = {}
         joint_rates = self.joint_values(rates)
         for i in self.cluster.bodies:

@@ -88,7 +88,7 @@ class LinkClass:
 
     def link(self, numbers: Sequence[Scalar]) -> Link:
         """The link with the given ``numbers`` for varying entries."""
-        (form, values), rest = taken_apart(_numbers_of(self.example)), iter(numbers)
+        (form, values), rest = taken_apart(_numbers(self.example)), iter(numbers)
         values = [next(rest) if varies else value for value, varies in zip(values, self.varies, strict=True)]
         of_joint, transform, spin, inertia, regrouped, armature, user = assembled(form, values)
         return dataclasses.replace(
@@ -103,7 +103,7 @@ class LinkClass:
         )
 
 
-def link_classes_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[LinkClass]:
+def classify_links(links: Sequence[Link], marked: Collection[int] = ()) -> list[LinkClass]:
     """The link classes of a tree, in order of their first links.  ``marked`` links and those on the paths to them get
     classes of their own.
 
@@ -146,7 +146,7 @@ def _marks(links: Sequence[Link], marked: Collection[int]) -> list[Hashable]:
     return [(frozenset(beyond), i if i in marked else None) for i, beyond in enumerate(carried)]
 
 
-def _numbers_of(link: Link) -> tuple[Any, ...]:
+def _numbers(link: Link) -> tuple[Any, ...]:
     of_joint = tuple(getattr(link.joint, name) for name in link.joint.canonical_numbers or ())
     return (of_joint, link.place, link.spin, link.inertia, link.regrouped, link.armature, link.user)
 

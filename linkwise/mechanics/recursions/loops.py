@@ -44,7 +44,7 @@ class Aim(NamedTuple):
     acceleration: Scalar = 0.0
 
 
-def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
+def loop_aim(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
     """The aim of a loop; raises if a drive is a function of an unknown time."""
     if loop.drive is None:
         return Aim()
@@ -87,7 +87,7 @@ class Walk:
 
     @property
     def aim(self) -> Aim:
-        return aim_of(self.loop, self.asked)
+        return loop_aim(self.loop, self.asked)
 
     def closure(self) -> list[Scalar]:
         """The numbers that must vanish; zeros for velocity constraints."""
@@ -170,7 +170,7 @@ class Walk:
         return self.closure_rate(relative)
 
     def force_on(self, i: int, multipliers: Sequence[Scalar], by_joints: bool) -> Force | None:
-        """The adjoint of ``rates``, at link i; None where it is an exact zero."""
+        """The adjoint of ``rates``, at link i; None for an exact zero."""
         if all(map(is_zero, multipliers)):
             return None
         for station in (s for s in self._stations(by_joints) if s.link == i):
@@ -234,7 +234,7 @@ class Tie:
 
     @property
     def aim(self) -> Aim:
-        return aim_of(self.loop, self.asked)
+        return loop_aim(self.loop, self.asked)
 
     def closure(self) -> list[Scalar]:
         if not self.loop.keeps_position:
@@ -280,7 +280,7 @@ class Tie:
         return [sum(terms[1:], terms[0])] if terms else None
 
     def force_on(self, i: int, multipliers: Sequence[Scalar], by_joints: bool) -> Force | None:
-        """The adjoint of ``rates``, at link i; None where it is an exact zero."""
+        """The adjoint of ``rates``, at link i; None for an exact zero."""
         (multiplier,) = multipliers
         total = None
         for k, ratio in self.bodies if not is_zero(multiplier) else ():
@@ -324,12 +324,12 @@ class Tie:
         return Force(motion.angular, motion.linear) * (1.0 / size)
 
 
-def around(loop: Constraint) -> AbstractContextManager[None]:
+def label_loop(loop: Constraint) -> AbstractContextManager[None]:
     """Label code of a loop or coupling."""
     return within(f"{AROUND_THE_LOOPS}: {loop.name}")
 
 
-def way_of(at: Configuration, loop: Constraint) -> Walk | Tie:
+def constraint_path(at: Configuration, loop: Constraint) -> Walk | Tie:
     """The walk of one loop, or the tie of one coupling."""
     tree = at.tree
     if isinstance(loop, Loop):
@@ -343,8 +343,8 @@ def way_of(at: Configuration, loop: Constraint) -> Walk | Tie:
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
     """The path from A inward to the common link, then outward to B."""
-    body_a, side_a = side_of(tree, loop, loop.link_a, "pose_a")
-    body_b, side_b = side_of(tree, loop, loop.link_b, "pose_b")
+    body_a, side_a = loop_side(tree, loop, loop.link_a, "pose_a")
+    body_b, side_b = loop_side(tree, loop, loop.link_b, "pose_b")
     number = tree.mechanism.constraints.index(loop.name)
     loop = with_length(tree, number, loop)
     path_a, path_b = tree.mechanism.tree.path(body_a), tree.mechanism.tree.path(body_b)
@@ -371,7 +371,7 @@ def with_length(tree: Tree, number: int, loop: Loop) -> Loop:
     return with_numbers(loop, kind=with_numbers(loop.kind, length=length))
 
 
-def side_of(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]:
+def loop_side(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]:
     """The body that carries one side of a loop, and the step from its internal frame to the joint's canonical axes.
 
     Constant frames on this path are multiplied, and their noise cleared, so that zeros stay zeros.
@@ -391,10 +391,11 @@ def side_of(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transfor
 
 def _multiplied(frames: Sequence[tuple[np.ndarray, np.ndarray]]) -> Transform:
     """The product of constant frames, each given in the previous one."""
-    rotation, position, way = np.eye(3), np.zeros(3), 0.0
+    rotation, position, length = np.eye(3), np.zeros(3), 0.0
     for axes, origin in frames:
-        rotation, position, way = rotation @ axes, rotation @ origin + position, way + float(np.linalg.norm(origin))
-    rotation, position = snapped(rotation), np.where(np.abs(position) < ROUND_OFF * way, 0.0, position)
+        rotation, position = rotation @ axes, rotation @ origin + position
+        length += float(np.linalg.norm(origin))
+    rotation, position = snapped(rotation), np.where(np.abs(position) < ROUND_OFF * length, 0.0, position)
     return Transform.from_pose(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist()))
 
 

@@ -41,7 +41,7 @@ class ToMassCentre:
     def transform(self, q: Sequence[Scalar]) -> Transform:
         return self.link.joint_kinematics(q).transform.then(self.shift)
 
-    def before_the_shift(self, q: Sequence[Scalar], transform: Transform) -> JointKinematics:
+    def original_joint(self, q: Sequence[Scalar], transform: Transform) -> JointKinematics:
         """The joint in its original frame, before the shift to the mass centre."""
         kinematics = self.link.joint_kinematics(q)
         return JointKinematics(self.link, transform.then(kinematics.transform), kinematics.motion)
@@ -54,7 +54,7 @@ class ToMassCentre:
         return tuple(map(self.shift.motion_into, self.link.joint.motion_rate(q, v)))
 
 
-def at_mass_centres(tree: Tree) -> Tree:
+def shift_to_mass_centres(tree: Tree) -> Tree:
     """A copy of the tree with the origins of internal frames at the links' mass centres and unchanged axes."""
     centres = [_mass_centre(tree, i) for i in range(len(tree.links))]
     return replace(tree, links=tuple(_moved(link, i, centres) for i, link in enumerate(tree.links)))

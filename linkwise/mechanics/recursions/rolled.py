@@ -17,7 +17,7 @@ from .link_classes import Form, LinkClass, assembled, inward, outward, taken_apa
 from .neighbours import plus
 from .pairs import Dof, OfColumns
 from .schedule import BASE_TO_TIP, TIP_TO_BASE
-from .sweep_log import label_of, within
+from .sweep_log import format_label, within
 
 PARENT, CHILDREN = "parent", "children"  # source of a link's input
 AFTER_SWEEPS = 1 << 30  # the sweep of values that go inwards along paths
@@ -139,13 +139,13 @@ class Rolling:
     def _has_paths(self) -> bool:
         return any(passed.sweep == AFTER_SWEEPS for passed in self.passed)
 
-    def sweep_of(self, passed: Passed) -> int:
+    def sweep_index(self, passed: Passed) -> int:
         """The index, among all sweeps, of the one in which a quantity passes."""
         if passed.sweep == AFTER_SWEEPS:
             return self.paths
         return passed.sweep + (self._has_paths and passed.sweep >= self.paths)
 
-    def repeated_from(self, sweep: int) -> int:
+    def first_repetition(self, sweep: int) -> int:
         """For a sweep or paths that run many times, the first sweep that does so; -1: it runs once."""
         if sweep >= self.columns:
             return self.columns
@@ -170,16 +170,16 @@ class Rolling:
             self.passed.append(passed)
         if now < 0 or passed.sweep != now or (self.sweeps[now] == BASE_TO_TIP) != (source == PARENT):
             raise NotRolled("a link takes from its neighbours outside a sweep in this direction")
-        return self._numbers_of(passed, i)
+        return self._input_numbers(passed, i)
 
-    def _numbers_of(self, passed: Passed, i: int) -> Any:
+    def _input_numbers(self, passed: Passed, i: int) -> Any:
         """The inputs of links of class i as symbols and constants."""
         source = passed.source
-        place = (passed.number, i)
-        pattern = self._assumed.patterns.get(place)
+        index = (passed.number, i)
+        pattern = self._assumed.patterns.get(index)
         if pattern is None:
             pattern = self._joined(passed, self._near[source][i] & self._visited)
-        self._used[place] = pattern
+        self._used[index] = pattern
         form, known = pattern
         numbers = [self._symbol(i, *self._first_alike(i, passed, k)) if x is None else x for k, x in enumerate(known)]
         return assembled(form, numbers)
@@ -233,9 +233,9 @@ class Rolling:
             for k, constant in enumerate(known):
                 if constant is None:
                     values = tuple(self._identity(numbers[k]) if numbers else 0.0 for numbers in passing)
-                    place = first.setdefault((i, passed.sweep, values), (number, k))
-                    if place != (number, k):
-                        alike[i, number, k] = place
+                    index = first.setdefault((i, passed.sweep, values), (number, k))
+                    if index != (number, k):
+                        alike[i, number, k] = index
         return alike
 
     def given(self, passed: Passed, j: int, dof: Dof | None = None) -> tuple[Form, list[Scalar]]:
@@ -246,7 +246,7 @@ class Rolling:
                 self._given[key] = taken_apart(passed.handed[j][dof])
             else:
                 direction, name = self.sweeps[passed.sweep], self._names[passed.sweep]
-                with within(label_of(direction, name, self.link_classes[j].example.name)):
+                with within(format_label(direction, name, self.link_classes[j].example.name)):
                     self._given[key] = taken_apart(passed.value(j))
         return self._given[key]
 
@@ -290,7 +290,7 @@ class RolledInwards:
         self._rolling, self._passed = rolling, passed
 
     def arriving(self, i: int) -> Sequence[tuple[Dof, Any]]:
-        return [(ANY, self._rolling._numbers_of(self._passed, i))] if self._rolling.link_classes[i].carries else []
+        return [(ANY, self._rolling._input_numbers(self._passed, i))] if self._rolling.link_classes[i].carries else []
 
     def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
         self._passed.handed[i] = dict(values)

@@ -38,16 +38,16 @@ def _assign(tasks, inputs, direction, first: int) -> list[Sweep]:
     ready: dict = {}
     for task in tasks:
         level = max((ready[t] for t in inputs(task)), default=-1)
-        way = direction(task)
-        if way is not None:
+        sense = direction(task)
+        if sense is not None:
             level = max(level, 0)
-            if _BOTH[(first + level) % 2] != way:
+            if _BOTH[(first + level) % 2] != sense:
                 level += 1
         ready[task] = level
     sweeps = []
     for level in range(max(ready.values(), default=-1) + 1):
-        way = _BOTH[(first + level) % 2]
+        sense = _BOTH[(first + level) % 2]
         done = tuple(t for t in tasks if ready[t] == level and direction(t) is not None)
         if done:
-            sweeps.append(Sweep(way, done))
+            sweeps.append(Sweep(sense, done))
     return sweeps

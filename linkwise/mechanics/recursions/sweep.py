@@ -9,7 +9,7 @@ from typing import TypeVar
 from ..links.link import Link
 from .rolled import LinksOfClasses, NotRolled
 from .schedule import BASE_TO_TIP, TIP_TO_BASE
-from .sweep_log import current, label_of, within
+from .sweep_log import current, format_label, within
 
 Value = TypeVar("Value")
 Message = TypeVar("Message")
@@ -20,7 +20,7 @@ def sweep_over(direction: str, name: str) -> Callable[[str], AbstractContextMana
     log = current()
     if log:
         log.start(direction, name)
-    return lambda where: within(label_of(direction, name, where))
+    return lambda where: within(format_label(direction, name, where))
 
 
 def base_to_tip(links: tuple[Link, ...], name: str, step: Callable[[int, Value | None], Value]) -> list[Value]:
@@ -63,6 +63,6 @@ def _labelled(order: Iterable[int], links: tuple[Link, ...], direction: str, nam
         return
     log.start(direction, name)
     for i in order:
-        log.say(label_of(direction, name, links[i].name))
+        log.say(format_label(direction, name, links[i].name))
         yield i
     log.say("")

@@ -55,6 +55,6 @@ def current() -> SweepLog | None:
     return _log.get()
 
 
-def label_of(direction: str, name: str, where: str) -> str:
+def format_label(direction: str, name: str, where: str) -> str:
     """The label of emitted code."""
     return f"{name}, {direction.replace('_', ' ')}: {where}"

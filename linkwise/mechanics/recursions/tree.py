@@ -32,7 +32,7 @@ from ..spatial import (
 )
 from ..spatial.three import ZERO
 from .frames import FrameChoice, Placement, canonical_steps, chosen_and_placed
-from .loops import LENGTH, SIDES, Tie, Walk, around, way_of
+from .loops import LENGTH, SIDES, Tie, Walk, constraint_path, label_loop
 from .neighbours import Neighbours, TreeNeighbours
 from .pairs import DenseMatrixOfDofs, Inwards, InwardsOnTree, MatrixOfDofs, OfColumns
 from .rolled import LinksOfClasses, RolledMatrixOfDofs
@@ -62,7 +62,7 @@ class Tree:
         return self.mechanism
 
     def coordinates(self, q: Sequence[Scalar]) -> list[list[Scalar]]:
-        """Coordinates of each joint; a mimic joint has those of its leader, scaled and offset."""
+        """Coordinates of each joint; a mimic joint has its leader's, scaled and offset."""
         parts = []
         for body in self.mechanism.bodies:
             part = list(q[self.mechanism.q_index(body.joint)])
@@ -71,9 +71,9 @@ class Tree:
 
     def velocities(self, v: Sequence[Scalar]) -> list[list[Scalar]]:
         """Each joint's part of a tangent vector (velocity or acceleration)."""
-        return [self.velocities_of(i, v) for i in range(len(self.links))]
+        return [self.joint_velocities(i, v) for i in range(len(self.links))]
 
-    def velocities_of(self, i: int, v: Sequence[Scalar]) -> list[Scalar]:
+    def joint_velocities(self, i: int, v: Sequence[Scalar]) -> list[Scalar]:
         """Velocities of the joint of link i."""
         body = self.mechanism.bodies[i]
         part = list(v[self.mechanism.v_index(body.joint)])
@@ -123,7 +123,7 @@ class Tree:
         """A matrix of zeros, to be filled."""
         return DenseMatrixOfDofs(self.dof_starts, self.dofs)
 
-    def over_coordinates(self, matrix: MatrixOfDofs) -> Any:
+    def reduce_to_coordinates(self, matrix: MatrixOfDofs) -> Any:
         """A filled matrix, reduced to the independent coordinates."""
         assert isinstance(matrix, DenseMatrixOfDofs)
         return self.independent_block(matrix.rows)
@@ -163,14 +163,14 @@ class Tree:
 
 @dataclass(frozen=True)
 class RolledTree(Tree):
-    """One link for each class of links of the ``whole`` mechanism; ``mechanism`` has a body for each."""
+    """One link for each class of links of the ``full`` mechanism; ``mechanism`` has a body for each."""
 
     links: LinksOfClasses
-    whole: Mechanism
+    full: Mechanism
 
     @property
     def original(self) -> Mechanism:
-        return self.whole
+        return self.full
 
     @property
     def neighbours(self) -> Neighbours:
@@ -182,7 +182,7 @@ class RolledTree(Tree):
     def matrix_of_dofs(self) -> MatrixOfDofs:
         return RolledMatrixOfDofs()
 
-    def over_coordinates(self, matrix: MatrixOfDofs) -> Any:
+    def reduce_to_coordinates(self, matrix: MatrixOfDofs) -> Any:
         return matrix
 
     def each_column(self, matrices: Sequence[Any], function: OfColumns) -> list[Any]:
@@ -269,8 +269,8 @@ class Configuration:
         """The path around a loop, or the coupling."""
         if k not in self._ways:
             loop = self.tree.mechanism.loops[k]
-            with around(loop):
-                self._ways[k] = way_of(self, loop)
+            with label_loop(loop):
+                self._ways[k] = constraint_path(self, loop)
         return self._ways[k]
 
     def to_frame(self, name: str) -> tuple[int, Transform]:
@@ -280,16 +280,16 @@ class Configuration:
         return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
 
 
-class AsAsked(Configuration):
+class LazyConfiguration(Configuration):
     """A configuration whose joint kinematics are computed when a sweep first needs them, so that sines and cosines of
     the next joint overlap with divisions of the last.
     """
 
     def _all_joints(self) -> Sequence[JointKinematics]:
-        return _AsAsked(len(self.tree.links), self._joint)
+        return _LazyValues(len(self.tree.links), self._joint)
 
 
-class _AsAsked(Sequence[Any]):
+class _LazyValues(Sequence[Any]):
     """``count`` values, each made on first use."""
 
     def __init__(self, count: int, make: Callable[[int], Any]):

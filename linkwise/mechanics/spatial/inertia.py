@@ -45,7 +45,7 @@ class RigidInertia(NamedTuple):
         xy, xz, yz = (-(h[i] * p[j] + p[i] * self.h[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
         return RigidInertia(self.mass, h, self.moment + Symmetric3(e.y + e.z, e.x + e.z, e.x + e.y, xy, xz, yz))
 
-    def carried_by(self, m: Motion) -> RigidInertia:
+    def transport_rate(self, m: Motion) -> RigidInertia:
         """m x* A - A m x: the rate of the inertia carried by the motion m; its mass is constant."""
         w, u = m
         x, y, z = (self.h[k] * u[k] for k in range(3))
@@ -127,7 +127,7 @@ class ArticulatedInertia(NamedTuple):
         )
         return ArticulatedInertia(self.moment + gain, new, self.mass)
 
-    def carried_by(self, m: Motion) -> ArticulatedInertia:
+    def transport_rate(self, m: Motion) -> ArticulatedInertia:
         """m x* A - A m x: the rate of the inertia when it is carried along by the motion m."""
         w, u = m
         lever = Matrix3(*(u.cross(row) for row in self.coupling)).T  # u~ B*

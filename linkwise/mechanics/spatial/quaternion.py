@@ -136,7 +136,7 @@ def logarithm_jacobian(turn: Vector3) -> list[list[Scalar]]:
     return transposed([list(twist_slide(-turn, unit)) for unit in UNITS])
 
 
-def of_twists(jacobian: Callable[[Vector3], list[list[Scalar]]], twist: Sequence[Scalar]) -> list[list[Scalar]]:
+def extend_to_twists(jacobian: Callable[[Vector3], list[list[Scalar]]], twist: Sequence[Scalar]) -> list[list[Scalar]]:
     """(6, 6): a rotation ``jacobian`` extended to the twist [turn; slide] of a rigid displacement.
 
     It is the same function of the rotation vector turn + e slide, where e e = 0: the block by which rotations change
