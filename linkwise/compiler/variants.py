@@ -63,7 +63,7 @@ def shared_by_variants(
     shared: Callable[[Numbers], Bind[Made]],
     is_data: Callable[[Made], bool] = lambda _: False,
 ) -> Made:
-    """The compiled function for ``request``: ``shared`` by variants if possible, with their numbers as inputs, otherwise
+    """The compiled function for ``request``: ``shared`` by variants if possible, with their numbers as inputs, else
     ``separate``. ``is_data(code)`` returns whether the numbers are already data of this code, which is then kept."""
     try:
         hash(request)

@@ -78,8 +78,8 @@ class Result(NamedTuple):
 
 
 class Leaves(dict[Node, Leaf]):
-    """The unknowns of a trace. Array elements are builder inputs with the array's number; the next input number holds
-    numbers of the mechanism, and the one after it all others."""
+    """The unknowns of a trace, as inputs of the builder: array elements under the array's number, numbers of the
+    mechanism under the next number, all others under the one after it."""
 
     def __init__(self, builder: Builder, arrays: int):
         self.builder, self._arrays = builder, arrays

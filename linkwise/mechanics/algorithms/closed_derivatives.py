@@ -66,10 +66,12 @@ HUGE = 1e36  # squared accelerations above this count as infinite: the range of 
 def closed_forward_dynamics_derivatives(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Matrix, Scalar, Scalar]:
-    """Three of (nv, nv): derivatives of accelerations by steps of q and changes of v, projected onto the consistent
-    states (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and their consistency, which is
-    lower if the state is inconsistent with the constraints. With ``active``, loops with number 1 hold and others are
-    open."""
+    """Three of (nv, nv): derivatives of accelerations by steps of q and by changes of v, both projected onto the
+    consistent states (``_Projection``), and by tau.
+
+    Also returns their reliability, as of ``closed_motion``, and their consistency, which is lower if the state violates
+    the constraints.  With ``active``, only loops with number 1 hold.
+    """
     if active is not None:
         held = HeldNeighbourhood(tree, q, v, tau, wrenches, active, fronts.units)
         by_q, by_v, by_tau = (transposed(part) for part in held.accelerations)
@@ -87,8 +89,8 @@ def closed_forward_dynamics_derivatives(
     requires=SOLVES_CONSTRAINED,
 )
 def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[Matrix, Scalar, Scalar]:
-    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), projected likewise;
-    its reliability and consistency."""
+    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), projected onto the
+    consistent states; its reliability and consistency."""
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
     projection = _Projection(near)
     halves = projection.of(near.step_rates), projection.of(near.accelerations)

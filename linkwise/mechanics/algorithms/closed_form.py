@@ -362,9 +362,8 @@ def _distance(
     indices: tuple[int, ...],
     fixed: tuple[float, ...],
 ) -> list[Scalar]:
-    """Distance and angle to a pose. The angle is approximated by its chord, which is smaller by its cube / 24, and
-    larger if the matrix is not a rotation.
-    """
+    """Distance and angle to a pose. The angle is approximated by its chord: smaller by angle^3 / 24, but larger if the
+    matrix is not a rotation."""
     q = list(fixed)
     for at, angle in zip(indices, angles, strict=True):
         q[at] = angle

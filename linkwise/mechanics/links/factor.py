@@ -49,9 +49,8 @@ class Factor:
         return Factor(lower, scaled, pivots, reciprocal)
 
     def unknown_where_singular(self, diagonal: Sequence[Scalar], least: float = SINGULAR) -> Factor:
-        """A copy in which the last pivot has no finite reciprocal if a diagonal entry of the matrix has no more than
-        round-off, ``least``, left: every entry of the inverse depends on it. The square root of -1 is NaN on every
-        machine."""
+        """A copy whose inverse is NaN if a pivot is at most ``least`` times its diagonal entry, up to round-off. The
+        last pivot is set to NaN, since every entry of the inverse depends on it; sqrt(-1) is NaN on every machine."""
         known: Scalar = 0.0
         smallest = sum(diagonal) * ROUND_OFF
         for pivot, entry in zip(self.pivots, diagonal, strict=True):

@@ -317,8 +317,7 @@ class _Progress:
         self.steps.append(RowStep(a, b, condition=condition))
 
     def _reciprocal(self, value: Scalar, spare: bool) -> tuple[Scalar, Scalar]:
-        """Reciprocal of a pivot, zero if it vanishes and may; and 1 in this case, else 0. Records the extremes of
-        pivots."""
+        """(1 / pivot, 0); or (0, 1) for a ``spare`` pivot that vanishes. Records the extremes of pivots."""
         square = value * value
         self.smallest = square if self.smallest is None else _least(self.smallest, square)
         if not spare:

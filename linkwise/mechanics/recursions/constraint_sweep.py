@@ -1,12 +1,12 @@
 """Clusters by one sparse elimination of their equations of motion in accelerations of links and multipliers.
 
-The stationary point of
+The solution is the stationary point of
 
     1/2 alpha* P alpha + alpha* z + y* (C alpha + r) + 1/2 y* S y
 
-over accelerations alpha of links, and numbers y: multipliers of constraints between links, and accelerations of joints
-that several links or couplings share.  A joint is eliminated as in articulated bodies, which takes its link to the
-parent, with K = P H*, K_y = C_y H*, D = H P H* and G = K D^-1:
+over accelerations alpha of links and numbers y.  These are multipliers of constraints between links, and accelerations
+of joints that several links or couplings share.  A joint is eliminated as in articulated bodies, which takes its link
+to the parent, with K = P H*, K_y = C_y H*, D = H P H* and G = K D^-1:
 
     P -> X* (P - K G*) X,   C_y -> (C_y - K_y G*) X,   S_yz -> S_yz - K_y D^-1 K_z*,
 

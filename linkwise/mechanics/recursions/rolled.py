@@ -297,9 +297,9 @@ class RolledInwards:
 
 
 class RolledMatrixOfDofs:
-    """Entries by class: of links of a class with each other's degrees of freedom, or with one further out (ANY).
+    """Matrix entries by class: between degrees of freedom of one link, or with any one further out (ANY).
 
-    before   for a matrix made column by column, where ANY is each column, the matrix that it was made from
+    before   for a matrix made column by column, the matrix that it was made from; ANY is then each column in turn
     """
 
     def __init__(
