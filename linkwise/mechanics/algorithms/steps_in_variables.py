@@ -275,7 +275,7 @@ class StepInVariables:
         return flow.velocities, [*flow.rates(tau, wrenches), *changes]
 
     def _split(self, method: Splitting, first: Flow, q: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
-        """x and positions advanced in turn, the positions with the velocities of x."""
+        """A splitting step: x and positions advance in turn, positions with the velocities that belong to x."""
         tree, n, start = self.tree, self.tree.mechanism.nv, x
 
         def kick(_: float, at: Vector, x: np.ndarray) -> np.ndarray:

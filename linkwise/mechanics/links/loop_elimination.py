@@ -357,7 +357,7 @@ class _Progress:
         return [self.smallest_firm - (self.vanishing**2 if alone else self.largest * self.threshold**2)]
 
     def margins_of_implied(self) -> list[Scalar]:
-        """Each positive if constraints that the pivots should imply have no remainders."""
+        """One number for each remainder of constraints that the pivots should imply: positive if it is negligible."""
         limit = self.implied**2 * self.largest
         return [limit - x for x in self.remaining if not is_zero(x)]
 

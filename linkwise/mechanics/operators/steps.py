@@ -208,8 +208,7 @@ def _moved_by_joints(step: Step) -> bool:
 
 
 def _joint_motion(step: Step, biased: bool) -> bool:
-    """Whether the step is phi* (H* x), with bias a (and gravity) exactly if velocity-dependent forces are added as
-    well."""
+    """Whether the step is phi* (H* x), with the bias acceleration a included if ``biased`` and excluded otherwise."""
     made_by_joints = all(source.action is actions.H_ADJOINT for source, _ in step.inputs.get("x", ()))
     is_biased = actions.BIAS_ACCELERATION in step.absorbed
     return step.action is actions.PHI_ADJOINT and made_by_joints and "w" not in step.inputs and is_biased == biased
