@@ -19,7 +19,7 @@ from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import WRENCHES, stored
 from .dynamics.by_actuator import unless_empty
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
-from .dynamics.force_elements import ALL, algorithm_of, chosen_forces, with_forces
+from .dynamics.force_elements import ALL, chosen_forces, find_algorithm, with_forces
 from .dynamics.former.closed import function_named
 from .dynamics.passive import Passive
 from .dynamics.resolved import Resolved, no_controls, resolved
@@ -132,7 +132,7 @@ def former_closed(whose: str, named: Callable[[str, bool], Callable[..., Any]]) 
 
 
 class ActingCall(NamedTuple):
-    """A request for force elements: "forces" or "actuator_forces" of ``dynamics.force_elements.algorithm_of``."""
+    """A request for force elements: "forces" or "actuator_forces" of ``dynamics.force_elements.find_algorithm``."""
 
     quantity: str
     passive: Passive | None = None
@@ -143,7 +143,7 @@ class ActingCall(NamedTuple):
         return f"acting.{self.quantity}"
 
     def compiled(self, mech: Mechanism, dtype: str = "float64", target: str = "cpu") -> Kernel:
-        return compile(algorithm_of(self.quantity, mech, self.acting_on(mech)), mech, dtype, target)
+        return compile(find_algorithm(self.quantity, mech, self.acting_on(mech)), mech, dtype, target)
 
     def acting_on(self, mech: Mechanism) -> Acting:
         """Force elements of the mechanism; ``passive`` replaces springs, damping, friction and limits of joints."""

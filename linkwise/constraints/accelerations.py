@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
 from ..compiler.runtime.explanations import KernelError
-from ..compiler.store import float64_function, in_precision_of_arguments
+from ..compiler.store import float64_function, match_precision
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
@@ -131,9 +131,7 @@ register(forward_dynamics, ArrayFunction(ACCELERATIONS))
 
 def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float64Array]:
     """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, with a fast path for one state."""
-    general: Callable[..., Float64Array] = functools.partial(
-        in_precision_of_arguments(forward_dynamics), mech, **options
-    )
+    general: Callable[..., Float64Array] = functools.partial(match_precision(forward_dynamics), mech, **options)
     if options or not serves(mech, ACCELERATIONS):
         return general
 

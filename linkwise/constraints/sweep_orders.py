@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.closed_dynamics import angular_velocities
-from ..mechanics.algorithms.loop_constraints import constraints_of
+from ..mechanics.algorithms.loop_constraints import constraint_equations
 from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanics.links.kinematics import AngularVelocity
 from ..mechanics.links.loop_elimination import Front, SweepOrder, eliminate
@@ -59,7 +59,7 @@ def costs_more(
     try:
         at, spins, v = _state(mech, cluster, q, tally)
         dynamics = ClusterDynamics(at, cluster, spins, [Load()] * len(at.tree.links))
-        rows = [row for k in cluster.loops for row in constraints_of(at, at.way(k), v)[0]]
+        rows = [row for k in cluster.loops for row in constraint_equations(at, at.way(k), v)[0]]
         motion = eliminate(dict(zip(cluster.rows, rows, strict=True)), cluster.coordinates, fronts, units)
         tau = dict.fromkeys(cluster.coordinates, _ones(tally, q))
         articulate_cluster(dynamics, motion, tau, at.tree.base_acceleration)[0].respond(at.tree.base_acceleration)

@@ -28,7 +28,7 @@ from ..compiler.rolling.choice import may_pay
 from ..compiler.store import WRENCHES, kernel_function, of_algorithm, stored
 from ..compiler.trace import inline, trace
 from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
-from ..mechanics.algorithms.dynamics_derivatives import of_changes
+from ..mechanics.algorithms.dynamics_derivatives import derive_second
 from ..mechanics.algorithms.integration import METHODS
 from ..mechanism import Mechanism, one_of
 from .settings import ForwardDerivativesSettings, InverseDerivativesSettings
@@ -213,7 +213,7 @@ def _second_by_directions(
     rotors = [body.armature for body in mech.bodies if not body.mimic]
     links_alone = mass - np.diag(np.concatenate(rotors))
     along_last = np.moveaxis(changes, (-4, -3), (-1, 0))
-    d_qq, d_vv, d_qv, d_aq = of_changes(along_last, links_alone, mech.coordinates.structure_constants)
+    d_qq, d_vv, d_qv, d_aq = derive_second(along_last, links_alone, mech.coordinates.structure_constants)
     return d_qq, d_vv, d_qv, d_aq
 
 

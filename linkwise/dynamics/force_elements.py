@@ -249,13 +249,13 @@ def actuator_forces(
     if selection is None or not selection.elements.n_ctrl:
         return np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), 0))
     acting = selection.elements.acting
-    algorithm = algorithm_of("actuator_forces", mech, acting)
+    algorithm = find_algorithm("actuator_forces", mech, acting)
     function = stored(mech, ("actuator_forces", acting), lambda: compile(algorithm, mech).function)
     named = dict(zip(INPUTS, (q, v, selection.ctrl, selection.activation), strict=True))
     return np.asarray(function(*(named[name] for name in algorithm.inputs)))
 
 
-def algorithm_of(label: str, mech: Mechanism, acting: Acting) -> Algorithm:
+def find_algorithm(label: str, mech: Mechanism, acting: Acting) -> Algorithm:
     """The algorithm of q, v and optionally ctrl and activation for "forces" (nv + n_activation,), joint forces and
     activation rates, or "actuator_forces" (n_ctrl,).
     """

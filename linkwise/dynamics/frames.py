@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.runtime.arrays import all_plain
-from ..compiler.store import either, in_precision_of_arguments, kernel_function, of_algorithm
+from ..compiler.store import either, kernel_function, match_precision, of_algorithm
 from ..constraints.accelerations import null_space, response
 from ..constraints.decomposition import times, transposed_times
 from ..constraints.elimination_orders import fronts
@@ -82,7 +82,7 @@ def jacobian_rate_times_velocity(
     return kernel_function(mech, ("jacobian_rate_times_velocity", ("link", link), ("frame", frame)))(q, v)
 
 
-@in_precision_of_arguments
+@match_precision
 def operational_inertia(
     mech: Mechanism, q: ArrayLike, link: str, frame: str = "link", active: ArrayLike | None = None
 ) -> Float64Array:
@@ -124,7 +124,7 @@ def operational_inertia(
     return solve(mech, "operational_inertia", Inputs((q,), mask), reference, options)
 
 
-@in_precision_of_arguments
+@match_precision
 def effective_inertia(
     mech: Mechanism,
     q: ArrayLike,
@@ -164,7 +164,7 @@ def effective_inertia(
         return solve(mech, "effective_inertia", Inputs((q, six), mask), reference, options)
 
 
-@in_precision_of_arguments
+@match_precision
 def manipulability(
     mech: Mechanism,
     q: ArrayLike,
@@ -195,7 +195,7 @@ def manipulability(
     return solve(mech, "manipulability", Inputs((q,), loop_mask(mech, active, q=q)), reference, options)
 
 
-@in_precision_of_arguments
+@match_precision
 def delassus_matrix(
     mech: Mechanism,
     q: ArrayLike,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
-from ..compiler.store import WRENCHES, in_precision_of_arguments, kernel_function, of_algorithm, stored
+from ..compiler.store import WRENCHES, kernel_function, match_precision, of_algorithm, stored
 from ..constraints.accelerations import constrained_motion, least_norm_basis, null_space_accelerations, terms
 from ..constraints.decomposition import times
 from ..constraints.equations import warn_if_open
@@ -51,7 +51,7 @@ def momenta(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     return kernel_function(mech, "joint_momenta")(q, v)
 
 
-@in_precision_of_arguments
+@match_precision
 def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
     """(nv,): v = M^-1 p; with constraints the allowed v with the momenta K* p.
 
@@ -67,7 +67,7 @@ def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | 
     return solve(mech, "momentum_velocities", Inputs((q, p), mask), partial(_velocities, mech))
 
 
-@in_precision_of_arguments
+@match_precision
 def motion(
     mech: Mechanism,
     q: ArrayLike,

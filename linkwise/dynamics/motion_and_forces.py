@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.store import WRENCHES, float64_function, in_precision_of_arguments, kernel_function
+from ..compiler.store import WRENCHES, float64_function, kernel_function, match_precision
 from ..constraints import accelerations as constrained_dynamics
 from ..constraints import derivatives as constrained_derivatives
 from ..constraints import inverse as constrained_inverse
@@ -32,7 +32,7 @@ Three = tuple[Float64Array, Float64Array, Float64Array]
 Four = tuple[Float64Array, Float64Array, Float64Array, Float64Array]
 
 
-@in_precision_of_arguments
+@match_precision
 def forward_dynamics(
     mech: Mechanism,
     q: Any,
@@ -52,7 +52,7 @@ def forward_dynamics(
     return _call_tree_kernel(mech, "forward_dynamics", {"q": q, "v": v, "tau": tau}, wrenches, method=method)
 
 
-@in_precision_of_arguments
+@match_precision
 def inverse_dynamics(
     mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, **settings: Any
 ) -> Float64Array:
@@ -69,12 +69,12 @@ def inverse_dynamics(
     return needed if besides is None else needed - besides
 
 
-@in_precision_of_arguments
+@match_precision
 def static_forces(mech: Mechanism, q: Any, wrenches: Any = None, **settings: Any) -> Float64Array:
     return inverse_dynamics(mech, q, None, None, wrenches, **settings)
 
 
-@in_precision_of_arguments
+@match_precision
 def joint_wrenches(
     mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, tau: Any = None, **settings: Any
 ) -> Float64Array:
@@ -97,7 +97,7 @@ def joint_wrenches(
     return reactions.joint_wrenches(mech, q, v, tau, wrenches, sharing.get("active"))
 
 
-@in_precision_of_arguments
+@match_precision
 def forward_dynamics_derivatives(
     mech: Mechanism, q: Any, v: Any = None, tau: Any = None, wrenches: Any = None, **settings: Any
 ) -> Three:
@@ -117,7 +117,7 @@ def forward_dynamics_derivatives(
     return by_q + by_tau @ of_forces[0], by_v + by_tau @ of_forces[1], by_tau
 
 
-@in_precision_of_arguments
+@match_precision
 def inverse_dynamics_derivatives(
     mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, **settings: Any
 ) -> Three:
