@@ -19,7 +19,7 @@ from .compiler.registry import ArrayFunction, array_function
 from .compiler.store import WRENCHES, stored
 from .dynamics.by_actuator import unless_empty
 from .dynamics.derivatives import COTANGENT, jacobian_of, vjp_of
-from .dynamics.force_elements import ALL, algorithm_of, chosen_forces, with_forces
+from .dynamics.force_elements import ALL, chosen_forces, find_algorithm, with_forces
 from .dynamics.former.closed import function_named
 from .dynamics.passive import Passive
 from .dynamics.resolved import Resolved, no_controls, resolved
@@ -132,7 +132,7 @@ def former_closed(whose: str, named: Callable[[str, bool], Callable[..., Any]]) 
 
 
 class ActingCall(NamedTuple):
-    """A request for force elements: "forces" or "actuator_forces" of ``dynamics.force_elements.algorithm_of``."""
+    """A request for force elements: "forces" or "actuator_forces" of ``dynamics.force_elements.find_algorithm``."""
 
     quantity: str
     passive: Passive | None = None
@@ -143,7 +143,7 @@ class ActingCall(NamedTuple):
         return f"acting.{self.quantity}"
 
     def compiled(self, mech: Mechanism, dtype: str = "float64", target: str = "cpu") -> Kernel:
-        return compile(algorithm_of(self.quantity, mech, self.acting_on(mech)), mech, dtype, target)
+        return compile(find_algorithm(self.quantity, mech, self.acting_on(mech)), mech, dtype, target)
 
     def acting_on(self, mech: Mechanism) -> Acting:
         """Force elements of the mechanism; ``passive`` replaces springs, damping, friction and limits of joints."""
@@ -314,13 +314,13 @@ def asked(
     the names of link and frame after the arrays; ``options`` may contain inputs by name.
     """
     arrays = tuple(x for x in arguments if not isinstance(x, str))
-    by_name = ALGORITHMS[algorithm].inputs[len(arrays) :]
-    arrays += tuple(options[name] for name in by_name if options and name in options)
+    check_mapping = ALGORITHMS[algorithm].inputs[len(arrays) :]
+    arrays += tuple(options[name] for name in check_mapping if options and name in options)
     words = zip(("link", "frame"), (x for x in arguments if isinstance(x, str)), strict=False)
     values = dict(parameters or {})
     if wrenches is not None:
         arrays = (*arrays, wrenches)
-    more = {**dict(words), **{name: x for name, x in (options or {}).items() if name not in by_name}}
+    more = {**dict(words), **{name: x for name, x in (options or {}).items() if name not in check_mapping}}
     if wrenches is not None:
         more |= dict([WRENCHES])
     result = more.pop("result", None)

@@ -15,7 +15,7 @@ from .known_targets import emit
 from .pipeline import compile
 from .targets.c_expressions import RESERVED, identifier
 
-# Headers come first: what they declare for C++ must not fall under extern "C".
+# C++ headers must be included outside extern "C".
 OPEN_FOR_CPP = """#ifdef __cplusplus
 #include <math.h>
 #include <stddef.h>
@@ -34,15 +34,16 @@ CLOSE_FOR_CPP = """
 def export_c(
     algorithm: Any, mech: Mechanism, path: str | os.PathLike[str], name: str | None = None, **options: Any
 ) -> Path:
-    """Write one self-contained file of C99, which is C++ as well, and return its path; nothing else is written.
+    """Write one self-contained file of C99, which is also valid C++, and return its path.
 
-    name                 of the function, a C identifier; by default that of the algorithm
-    algorithm, options   as for ``compile``: ``dtype``, ``parameters``, what the algorithm needs fixed (``link``, ...);
-                         or a kernel of ``mech``, such as one made by ``jacobian_of``, in which all that is settled
+    name                 of the function, a C identifier; by default the name of the algorithm
+    algorithm, options   as for ``compile``: ``dtype``, ``parameters``, required options of the algorithm (``link``,
+                         ...); or a kernel of ``mech``, such as a result of ``jacobian_of``, which has its options
+                         already
 
-    The file holds ``void NAME(inputs, outputs)`` for one state and ``void NAME_batch(size_t n, inputs, outputs)`` for
-    n states in contiguous rows, arrays in C order.  Its head tells which coordinates belong to which joint, and in
-    which order.  It needs the C library's mathematics only (link with ``-lm``).
+    The file holds ``void NAME(inputs, outputs)`` for one state and ``void NAME_batch(size_t n, inputs, outputs)`` for n
+    states in contiguous rows, arrays in C order.  A comment at its head lists the coordinates of each joint in q and v.
+    The code needs only the mathematical functions of the C library (link with ``-lm``).
     """
     source = c_file(algorithm, mech, name, **options)
     target = Path(path)
@@ -51,14 +52,14 @@ def export_c(
 
 
 def c_file(algorithm: Any, mech: Mechanism, name: str | None = None, **options: Any) -> str:
-    """The text that ``export_c`` writes."""
+    """The text of the file that ``export_c`` writes."""
     if "target" in options:
         raise TypeError("export_c writes C for any machine and takes no target")
     if name is not None and (not isinstance(name, str) or identifier(name, set(RESERVED)) != name):
         raise ValueError(f"name must be a C identifier that is no reserved word, such as 'arm_dynamics', not {name!r}")
     if isinstance(algorithm, Kernel):
-        kernel = _of_mechanism(algorithm, mech, options)
-    else:  # The interpreter as target: tracing is all that is needed, no machine code is made.
+        kernel = _check_mechanism(algorithm, mech, options)
+    else:  # Tracing suffices for the export: the interpreter as target avoids compiling machine code.
         kernel = compile(algorithm, mech, target="numpy", **options)
     program = dataclasses.replace(kernel.program, name=name or kernel.program.name)
     head = "".join(f" * {line}\n" for line in _described(kernel.name, mech))
@@ -66,8 +67,8 @@ def c_file(algorithm: Any, mech: Mechanism, name: str | None = None, **options: 
     return f"/*\n{head} */\n{OPEN_FOR_CPP}{source}{CLOSE_FOR_CPP}"
 
 
-def _of_mechanism(kernel: Kernel, mech: Mechanism, options: dict[str, Any]) -> Kernel:
-    """A kernel as it is, if it is one of this mechanism."""
+def _check_mechanism(kernel: Kernel, mech: Mechanism, options: dict[str, Any]) -> Kernel:
+    """Return ``kernel`` if it belongs to this mechanism; raise otherwise."""
     if options:
         raise TypeError(f"{kernel!r} is compiled already and takes no {', '.join(options)}: give that to compile")
     if any(
@@ -78,7 +79,7 @@ def _of_mechanism(kernel: Kernel, mech: Mechanism, options: dict[str, Any]) -> K
 
 
 def _described(algorithm: str, mech: Mechanism) -> Iterator[str]:
-    """Lines for a C comment: whose dynamics this is, and whose coordinates are where in q and v."""
+    """Lines of a C comment with the name of the mechanism and the indices of each joint's coordinates in q and v."""
     yield f"{algorithm} of mechanism {_quoted(mech.name)}, written by linkwise"
     yield "joints in order, with their places in q and v, and the links they move:"
     for body in mech.bodies:

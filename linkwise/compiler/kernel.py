@@ -1,4 +1,4 @@
-"""Kernels: compiled programs as functions of arrays, with everything about them open to inspection."""
+"""Kernels: compiled programs as functions of arrays, open to inspection."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from .ir.program import Array, Program
 if TYPE_CHECKING:
     from .formulas import Formulas
 
-PLAN_WIDTH = 112  # of the text of a plan, in columns
+PLAN_WIDTH = 112  # width in columns of a plan's text
 
 
 def _call(*arrays: Any, out: Any = None) -> NDArray[np.float64]: ...  # type: ignore[empty-body]
 
 
-_SIGNATURE = inspect.signature(_call)  # of calls of kernels
+_SIGNATURE = inspect.signature(_call)  # counts calls of kernels
 
 
 def _made_again(function: Callable[..., Kernel], arguments: tuple[Any, ...], options: dict[str, Any]) -> Kernel:
-    """A kernel that was pickled: its recipe carried out, with machine code from the cache."""
+    """Unpickle a kernel: repeat its recipe, with machine code from the cache."""
     return function(*arguments, **options)
 
 
 class Kernel:
     """``kernel(*arrays, out=None)``: batches broadcast like a NumPy generalized ufunc.
 
-    Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  Not a number in, not a
-    number out: where an element of an input is NaN, numbers of every result are, also if these do not depend on it.
-    Code that is exported as C or CUDA, and runs on GPUs, leaves out inputs that results do not depend on.
+    Each input has shape ``batch + core``; the result has shape ``batch + core`` of the output.  If an element of an
+    input is NaN, every result of that state contains NaN, even results independent of it.  Exported C and CUDA code,
+    and kernels on GPUs, ignore inputs that no result depends on.
 
-    name, dtype, target   what was compiled, its precision and where it runs
+    name, dtype, target   algorithm, precision and where it runs
     sweeps                ((direction, name), ...) in the order in which they run
-    function              what a call runs, without the object around it
-    configurations        inputs that are configurations, each with the mechanism whose it is
-    traced                the program before anything is fused or ordered: what other programs are derived from
+    function              the native function behind a call
+    configurations        configuration inputs, each with its mechanism
+    traced                the program before fusing and ordering; derived programs start from it
     """
 
-    # Python calls what it finds in this place: the native function itself, without a method in between, which would
-    # take as long as the mass matrix of a small arm.
+    # ``__call__`` is a slot with the native function itself: a Python method in between would take as long as the mass
+    # matrix of a small arm.
     __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
 
@@ -63,28 +63,28 @@ class Kernel:
         explain: Callable[[dict[str, int]], str] | None = None,
         origin: str = "",
     ):
-        self.name = self.__name__ = program.name  # the latter is what Dask and others call a function
+        self.name = self.__name__ = program.name  # Dask and others read ``__name__`` of a function
         self.dtype = np.dtype(dtype)
         self.target = target
         self.sweeps = tuple(sweeps)
         self.configurations = dict(configurations or {})
-        self._explain = explain  # the plan from operations per sweep, where the expression is known
-        self._origin = origin  # where it is not: why it is a recursion, or what it is derived from
+        self._explain = explain  # computes the plan from operations per sweep, if the expression is known
+        self._origin = origin  # otherwise: why the algorithm is a recursion, or what it was derived from
         self.traced = program
         self._optimized: Program | None = None
-        self.function = function  # what is called, without the object around it
+        self.function = function  # the native function of a call
         object.__setattr__(self, "__call__", function)  # a plain assignment is one to a method, for type checkers
         self.__signature__ = _SIGNATURE
         self._recipe: tuple[Callable[..., Kernel], tuple[Any, ...], dict[str, Any]] | None = None
 
     def __copy__(self) -> Kernel:
-        return self  # nothing about a kernel changes
+        return self  # kernels are immutable
 
     def __deepcopy__(self, memo: Any) -> Kernel:
         return self
 
     def made_by(self, function: Callable[..., Kernel], *arguments: Any, **options: Any) -> Kernel:
-        """The kernel itself, which now knows what makes it once more: how it is pickled."""
+        """Attach the call that rebuilds this kernel on unpickling; returns self."""
         self._recipe = function, arguments, options
         return self
 
@@ -97,7 +97,7 @@ class Kernel:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the arrays, in the order in which they are given."""
+        """Names of the input arrays in order."""
         return tuple(array.name for array in self.traced.inputs)
 
     @property
@@ -112,21 +112,21 @@ class Kernel:
 
     @property
     def sparsity(self) -> Any:
-        """Boolean, in the shape of the result: False where that is zero whatever the inputs are; a tuple if there are
+        """Boolean array in the shape of the result, False for elements that are zero for all inputs; a tuple for
         several results."""
         patterns = self.traced.sparsity
         return patterns[0] if len(patterns) == 1 else patterns
 
     @property
     def straight_line(self) -> Program:
-        """The traced program without loops, link after link."""
-        from .passes.unroll import unroll  # here and below, so that importing the package stays quick
+        """The traced program with all loops unrolled."""
+        from .passes.unroll import unroll  # imported here and below to keep ``import linkwise`` quick
 
         return unroll(self.traced)
 
     @property
     def program(self) -> Program:
-        """The program as it is emitted: simplified, fused and ordered."""
+        """The program as emitted: simplified, fused and ordered."""
         if self._optimized is None:
             from . import passes
 
@@ -151,34 +151,34 @@ class Kernel:
         from . import passes
         from .ir import printer
 
-        stages = [("trace", self.traced), *passes.after_each_pass(self.traced)]
+        stages = [("trace", self.traced), *passes.run_passes(self.traced)]
         return Text("\n".join(f"== {name}\n{printer.text(program)}" for name, program in stages))
 
     def source(self, language: str = "llvm") -> str:
         """Generated source in one of ``linkwise.codegen.LANGUAGES``: "llvm", "c", "cuda" or "numpy"."""
-        from .known_targets import emit  # here, so that importing the package stays quick
+        from .known_targets import emit  # imported here to keep ``import linkwise`` quick
 
         return emit(self.program, language, self.dtype.name)
 
     def formulas(self) -> Formulas:
-        """Closed formulas of the results in symbols for the elements of the inputs, the mechanism's numbers being
-        numbers; for small mechanisms.  ``linkwise.codegen.symbolic`` has symbols for those, too."""
-        from .formulas import expanded  # here, as few ask for them
-        from .formulas.formulas import formulas_of
+        """Closed formulas of the results in symbols of the inputs, with the mechanism's numbers; for small mechanisms.
+        ``linkwise.codegen.symbolic`` also has symbols for these numbers."""
+        from .formulas import expanded  # imported here: rarely used
+        from .formulas.formulas import make_formulas
 
         program = self.straight_line
         shapes = self.input_shapes
-        return formulas_of(
+        return make_formulas(
             self.name,
             [(array.name, array.shape) for array in program.inputs],
             [(array.name, array.shape) for array in program.outputs],
-            lambda algebra, given: expanded(program, algebra, given),
+            lambda algebra, symbol_of: expanded(program, algebra, symbol_of),
             holonomic=shapes.get("q") == shapes.get("v", shapes.get("q")),
         )
 
     def plan(self) -> str:
-        """How the result is computed, with the operations that each part costs: the levels from expression to
-        coordinate transforms; of recursions written by hand why they are, and their sweeps and other sections."""
+        """How the result is computed, with operation counts: all levels from expression to coordinate transforms. For
+        handwritten recursions: the reason, the sweeps and the other sections."""
         sections = self._sections()
         counts = {label: sum(links.values()) for label, links in sections.items()}
         lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.output_shapes)}"]
@@ -198,13 +198,13 @@ class Kernel:
         return Text("\n".join(lines))
 
     def _sections(self) -> dict[str, dict[str, int]]:
-        """Operations by section of the recursions, and in it by link, in the order in which they run."""
+        """Operations by section and link, in the order of execution."""
         sections: dict[str, dict[str, int]] = {}
         for section, node, times in self.program.nodes_by_section:
             if node.op.counts:
                 label, _, link = section.rpartition(": ")
-                own = sections.setdefault(label, {})
-                own[link] = own.get(link, 0) + len(node.op.counts) * times
+                links = sections.setdefault(label, {})
+                links[link] = links.get(link, 0) + len(node.op.counts) * times
         return sections
 
     def _counted(self) -> str:
@@ -224,7 +224,7 @@ class Kernel:
 
 
 def _loops(program: Program) -> list[str]:
-    """The loops of a program that has any."""
+    """Text of the loops of a program."""
     if not program.loops:
         return []
     title = "Loops, and code between them" if program.constants_in_code else "Loops over the links"
@@ -241,7 +241,7 @@ def _loops(program: Program) -> list[str]:
 
 
 def _section(title: str, count: int, of_links: Mapping[str, int]) -> list[str]:
-    """One section of a plan: its operations, and where in it they are."""
+    """Text of one section: its operations and their share per link."""
     where = ", ".join(f"{link}\N{NO-BREAK SPACE}{n}" for link, n in of_links.items())
     rows = textwrap.wrap(where, PLAN_WIDTH, initial_indent="      ", subsequent_indent="      ")
     return [f"  {title} ({count} operations)", *(row.replace("\N{NO-BREAK SPACE}", " ") for row in rows)]

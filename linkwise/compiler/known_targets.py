@@ -1,4 +1,4 @@
-"""The targets: languages that programs are written in, and places where they run."""
+"""Registered targets: languages that programs are written in, and places where they run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .runtime import cpu, interpreter, llvm_loader
 from .targets import c_source, cuda_c, llvm_simd, numpy_reference
 from .targets.protocol import Options, Target
 
-#: The languages that programs are written in, and the places where they run, in the order of registration.
+#: Languages and targets in the order of registration.
 LANGUAGES: tuple[str, ...]
 TARGETS: tuple[str, ...]
 _WRITTEN: dict[str, Target] = {}
@@ -20,30 +20,30 @@ _RUNNING: dict[str, Target] = {}
 
 
 def emit(program: Program, language: str, dtype: str) -> str:
-    """Stage 4: source text of an optimized program, for the machine at hand where that matters."""
+    """Stage 4: source text of an optimized program, with options of this machine where relevant."""
     target = _WRITTEN[one_of("language", language, _WRITTEN)]
     return target.emit(target.understood(program), target.options(dtype))
 
 
 def load(program: Program, dtype: str, target: str) -> Callable[..., Any]:
-    """Stage 5: a function of arrays; of a program over time, one that writes to ``out``.  Machine code that is on disk
-    already skips stages 2 to 4."""
+    """Stage 5: a function of arrays; for a program over time, one that writes to ``out``. Cached machine code skips
+    stages 2 to 4."""
     loader = _RUNNING[target].load
     assert loader is not None
     return loader(_RUNNING[target].understood(program), dtype)
 
 
 def is_long(program: Program, target: str) -> bool:
-    """Whether a target is slowed down by the length of the code: what a program does several times is a loop there."""
+    """Whether the code is too long for full speed on a target; repeated operations then become loops."""
     most = _RUNNING[target].most_operations
     return most is not None and program.size > most
 
 
 def register_target(target: Target) -> None:
-    """Make a target known: ``kernel.source(target.language)`` then writes in its language and, if it has a name,
-    ``compile(..., target=target.name)`` runs there, as ``rollout`` does if it loads programs over time.
+    """Register a target: ``kernel.source(target.language)`` then writes in its language.  If it has a name,
+    ``compile(..., target=target.name)`` runs there, and so does ``rollout`` if it loads programs over time.
 
-    A language or name that is known already is refused.
+    A language or name that is already registered is refused.
     """
     _register(target)
     REGISTERED["target", target.name] = target.most_operations
@@ -62,22 +62,22 @@ def _register(target: Target) -> None:
 
 
 def rollout_targets() -> tuple[str, ...]:
-    """The targets that rollouts run on."""
+    """The names of targets that run rollouts."""
     return tuple(name for name, target in _RUNNING.items() if target.over_time)
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> tuple[str, ...]:
-        """``LANGUAGES`` and ``TARGETS`` as they are now."""
+        """``LANGUAGES`` and ``TARGETS``, including targets registered later."""
         tables = {"LANGUAGES": _WRITTEN, "TARGETS": _RUNNING}
         if name not in tables:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return tuple(tables[name])
 
 
-def _on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
-    from .runtime import gpu  # here, as few have one
+def _load_on_gpu(program: Program, dtype: str) -> Callable[..., Any]:
+    from .runtime import gpu  # imported here: few machines have a GPU
 
     return gpu.load_function(program, dtype)
 
@@ -89,10 +89,10 @@ for _target in (
         "cuda",
         cuda_c.emit,
         name="cuda",
-        load=_on_gpu,
+        load=_load_on_gpu,
         over_time=True,
         loops=True,
-        loops_of_lists=False,  # threads have no memory near by for lists; straight-line code is compiled in parts
+        loops_of_lists=False,  # GPU threads have no fast memory for lists; straight-line code is compiled in parts
         most_operations=cuda_c.MOST_OPERATIONS,
     ),
     Target("numpy", numpy_reference.emit, Options, "numpy", interpreter.load, over_time=True, loops=True),

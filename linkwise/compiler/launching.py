@@ -1,4 +1,4 @@
-"""Kernels of the GPU for frameworks that have memory and streams of their own: planned once, launched on addresses."""
+"""GPU kernels for frameworks with their own memory and streams: planned once, launched on addresses."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ __all__ = ["GpuKernel", "Outline", "Plan", "launching"]
 
 
 def launching(kernel: Kernel) -> GpuKernel:
-    """The object that plans and launches a kernel on the GPU, whatever its own target is."""
+    """The object that plans and launches a kernel on the GPU, for a kernel of any target."""
     return gpu.load(kernel.program, Options(kernel.dtype.name))

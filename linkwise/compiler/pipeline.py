@@ -4,7 +4,7 @@ trace     Algorithm, Mechanism, parameters  -> Program (folded and shared while 
 simplify  Program                           -> Program with fused multiply-adds
 order     Program                           -> Program with few values alive at a time
 emit      Program, Options                  -> source text of a target
-load      Program, Options                  -> function of arrays (machine code comes from the disk cache if it can)
+load      Program, Options                  -> function of arrays (machine code from the disk cache if present)
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .kernel import Kernel
 from .known_targets import load
 from .passes.differentiate import Directions, differentiate
 from .recipes import remembered
-from .requests import algorithm_of, checked_settings, parameter_arrays, refuse_unused, too_deep
-from .rolling import choice, examples_of, rolled
+from .requests import checked_settings, find_algorithm, parameter_arrays, refuse_unused, too_deep
+from .rolling import choice, list_examples, rolled
 from .runtime.memory import collection_paused
 from .trace import inline, trace
 
@@ -55,22 +55,22 @@ def compile(
     dtype        "float64" or "float32"
     target       "cpu" (SIMD machine code), "cuda", "numpy" (an interpreter: slow, no compilation), or the name of a
                  target of your own (``linkwise.extend.register_target``)
-    parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass"
-                 (n_links,), "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose"
-                 (n_links, 4, 4) of each joint in its parent link, "gravity" (3,), or of one link: "forearm.mass";
-                 "armature" (nv,), or of one joint: "elbow.armature"; "pin.pose_a" and "pin.pose_b" (4, 4) of the sides
-                 of a loop, in the frames of its links; "rod.length" of a distance
-    loops        whether sweeps are loops over the links (True), or all links' operations follow one another (False);
-                 by default whatever compiles soon and runs fast: loops for many links of few kinds
-    ports        optional inputs that the kernel takes after the others: "wrenches" (n_links, 6) on the links,
-                 "active" (len(mech.loops),), 1 for constraints that hold and 0 for those that do not; "status": no
-                 input, but the results "reliability" and "consistency" of accelerations under constraints, above 1
-                 where these can be relied on: the kernel that ``linkwise.forward_dynamics`` runs
-    options      what the algorithm needs fixed, such as link="tool", frame="world"; of an expression simplify=False,
-                 to compute it as it is written and not in the equal form that costs least (``Expression.simplify``)
+    parameters   numbers of the mechanism that become inputs of the kernel after the algorithm's own: "mass" (n_links,),
+                 "com" (n_links, 3), "inertia" (n_links, 3, 3) about the centre of mass, "pose" (n_links, 4, 4) of each
+                 joint in its parent link, "gravity" (3,), or of one link: "forearm.mass"; "armature" (nv,), or of one
+                 joint: "elbow.armature"; "pin.pose_a" and "pin.pose_b" (4, 4) of the sides of a loop, in the frames of
+                 its links; "rod.length" of a distance
+    loops        whether sweeps are loops over the links (True) or straight-line code (False); by default a compromise
+                 of compile time and speed: loops for many links of few link classes
+    ports        optional inputs that the kernel takes after the others: "wrenches" (n_links, 6) on the links, "active"
+                 (len(mech.loops),), 1 for active constraints and 0 for inactive ones; "status": no input, but the
+                 additional results "reliability" and "consistency" of accelerations under constraints, above 1 where
+                 these are reliable: the kernel that ``linkwise.forward_dynamics`` runs
+    options      options of the algorithm, such as link="tool", frame="world"; for an expression simplify=False, to
+                 compute it as written and not in the cheapest equal form (``Expression.simplify``)
     """
     try:
-        chosen = algorithm_of(algorithm, mech, ports)
+        chosen = find_algorithm(algorithm, mech, ports)
         kernel = _compiled(chosen, mech, dtype, target, parameters, loops, options)
         known = not isinstance(algorithm, (Algorithm, Expression)) and chosen.name in ALGORITHMS
         named = chosen.name if known else algorithm
@@ -96,17 +96,17 @@ def _compiled(
     settled = chosen.with_defaults(mech, options)
     with collection_paused(), stages(f"compile {chosen.name}", 2) as bar:
         bar.stage("tracing")
-        found = remembered(_for_kernel, chosen, mech, tuple(parameters), settled, loops)
-        sweeps, by_hand, explained = found.notes
-        plan = (lambda operations: found.again().traced.explanation(operations)) if explained else None
+        entry = remembered(_trace_for_kernel, chosen, mech, tuple(parameters), settled, loops)
+        sweeps, by_hand, explained = entry.notes
+        plan = (lambda operations: entry.again().traced.explanation(operations)) if explained else None
         bar.stage("machine code")
         configurations = dict.fromkeys(chosen.configurations, mech)
-        return loaded(found.program, dtype, target, [(a, b) for a, b in sweeps], configurations, plan, by_hand)
+        return loaded(entry.program, dtype, target, [(a, b) for a, b in sweeps], configurations, plan, by_hand)
 
 
 @dataclass(frozen=True)
 class _ForKernel:
-    """A traced program, and what a kernel says of it: its sweeps, why it is a recursion, whether there is a plan."""
+    """A traced program with its sweeps, the reason for being a recursion, and whether there is a plan."""
 
     traced: Traced
     notes: tuple[list[tuple[str, str]], str, bool]
@@ -116,7 +116,7 @@ class _ForKernel:
         return self.traced.program
 
 
-def _for_kernel(
+def _trace_for_kernel(
     chosen: Algorithm, mech: Mechanism, parameters: Sequence[str], options: Mapping[str, Any], loops: bool | None
 ) -> _ForKernel:
     traced = trace_cheapest_form(chosen, mech, parameters, options, loops)
@@ -142,13 +142,13 @@ def loaded(
 
 @dataclass(frozen=True)
 class Traced:
-    """What running an algorithm on symbols gives.
+    """Result of running an algorithm on symbols.
 
     program     the operations
-    log         the sweeps that were made
-    computed    expressions with the plans that ran; None for a recursion written by hand
-    tree        what they ran on, numbers that are inputs as symbols
-    saved       by computing it in another form than it was written in, in words
+    log         the sweeps in order
+    computed    expressions with the plans that ran; None for a handwritten recursion
+    tree        the traced tree, with symbols for numbers that are inputs
+    saved       savings by computing an equal form instead of the written one, in words
     """
 
     program: Program
@@ -163,11 +163,11 @@ class Traced:
 
     @property
     def explanation(self) -> Callable[[dict[str, int]], str] | None:
-        """The plan as text, from the operations of each sweep."""
+        """The plan as text, with operations of each sweep."""
         computed, tree, saved, looped = self.computed, self.tree, self.saved, self.program.loops
         if computed is None:
             return None
-        return lambda operations: explain(computed, examples_of(tree) if looped else tree, operations, saved)
+        return lambda operations: explain(computed, list_examples(tree) if looped else tree, operations, saved)
 
 
 def trace_cheapest_form(
@@ -177,7 +177,7 @@ def trace_cheapest_form(
     options: Mapping[str, Any],
     loops: bool | None = False,
 ) -> Traced:
-    """Stage 1 for an algorithm and those with the same result: the one with the fewest operations."""
+    """Stage 1 for an algorithm and all equivalent ones: the one with the fewest operations."""
     written = best = trace_with_plan(algorithm, mech, parameters, options, loops)
     for form in algorithm.forms(mech) if algorithm.forms and options.get("simplify", True) else ():
         other = trace_with_plan(form, mech, parameters, options, loops)
@@ -187,7 +187,7 @@ def trace_cheapest_form(
 
 
 def operations(expression: Expression, mech: Mechanism) -> int:
-    """The scalar operations of an expression as it is written, for one state."""
+    """Scalar operations per state of an expression as it is written."""
     return trace_with_plan(from_expression(expression), mech).operations
 
 
@@ -199,28 +199,29 @@ def trace_with_plan(
     loops: bool | None = False,
     stages: bool = False,
 ) -> Traced:
-    """Stage 1: run the algorithm on symbols, by the plans that its expressions get for this mechanism; link by link, or
-    once per link class where ``loops`` are wanted, or pay (None).  ``stages``: like stages of a step are one loop."""
+    """Stage 1: run the algorithm on symbols, by the plans of its expressions for this mechanism. ``loops``: trace once
+    per link class (True), link by link (False), or whichever pays (None). ``stages``: stages of a step become one loop.
+    """
     extra, entries = parameter_arrays(mech, parameters)
-    base, log = derived_from(algorithm.differentiates, mech, parameters)
+    base, log = trace_derivatives(algorithm.differentiates, mech, parameters)
     options = algorithm.with_defaults(mech, options or {})
-    own = [Array(name, shape) for name, shape in algorithm.shapes(mech, options)]
+    inputs = [Array(name, shape) for name, shape in algorithm.shapes(mech, options)]
     computed = algorithm.computations(mech, **options)
     at_user_origins = algorithm.needs_user_origins(computed)
     without = algorithm.in_loops and algorithm.in_loops.operations_without(mech)
     if loops or (loops is None and choice.may_pay(mech.n_links, without)):
-        found = _with_loops(algorithm, mech, parameters, options, computed, at_user_origins, bool(loops))
-        if found is not None:
-            return _without_overflow(found, algorithm, mech)
+        result = _trace_loops(algorithm, mech, parameters, options, computed, at_user_origins, bool(loops))
+        if result is not None:
+            return _check_overflow(result, algorithm, mech)
     trees: list[Tree] = []
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
-        values = zip(arrays[len(own) :], entries, strict=True)
+        values = zip(arrays[len(inputs) :], entries, strict=True)
         numbers = {key: array[at] for array, places in values for key, at in places}
         trees.append(build_tree(mech, numbers, at_user_origins))
-        given = arrays[: len(own)] if base is None else inline(base, *arrays)
-        found = algorithm.run(computed, trees[0], given, options)
-        results = [np.array(x, dtype=object) for x in ((found,) if isinstance(algorithm.output, str) else found)]
+        symbols = arrays[: len(inputs)] if base is None else inline(base, *arrays)
+        result = algorithm.run(computed, trees[0], symbols, options)
+        results = [np.array(x, dtype=object) for x in ((result,) if isinstance(algorithm.output, str) else result)]
         shapes = [algorithm.result_shape(name, mech, computed, options) for name in algorithm.outputs]
         return [x if shape is None else x.reshape(shape) for x, shape in zip(results, shapes, strict=True)]
 
@@ -229,7 +230,7 @@ def trace_with_plan(
 
     try:
         with logged(log):
-            traced = run, [*own, *extra], algorithm.outputs, algorithm.name, listen
+            traced = run, [*inputs, *extra], algorithm.outputs, algorithm.name, listen
             pay = choice.loops_over_lists_pay if loops is None and not stages else None
             program = trace(*traced, pay, folds=stages)
     except ZeroDivisionError:
@@ -237,11 +238,11 @@ def trace_with_plan(
             f"{algorithm.name} divides by zero at every configuration of mechanism {mech.name!r}: a block that it "
             "inverts is singular, such as the inertia of a link without mass"
         ) from None
-    return _without_overflow(Traced(program, log, computed, algorithm.tree_for(trees[0])), algorithm, mech)
+    return _check_overflow(Traced(program, log, computed, algorithm.tree_for(trees[0])), algorithm, mech)
 
 
-def _without_overflow(traced: Traced, algorithm: Algorithm, mech: Mechanism) -> Traced:
-    """Raise where a number computed from those of the mechanism is beyond floating-point numbers."""
+def _check_overflow(traced: Traced, algorithm: Algorithm, mech: Mechanism) -> Traced:
+    """Raise if a number computed from the mechanism's numbers overflows."""
     blocks = (block for block, _ in traced.program.blocks)
     if all(isfinite(node.value) for block in blocks for node in block.nodes if node.op is CONST):
         return traced
@@ -251,7 +252,7 @@ def _without_overflow(traced: Traced, algorithm: Algorithm, mech: Mechanism) -> 
     )
 
 
-def _with_loops(
+def _trace_loops(
     algorithm: Algorithm,
     mech: Mechanism,
     parameters: Sequence[str],
@@ -260,8 +261,8 @@ def _with_loops(
     at_user_origins: bool,
     wanted: bool,
 ) -> Traced | None:
-    """The algorithm traced once per link class; None where it goes from link to link otherwise, or it does not pay,
-    unless it is ``wanted``."""
+    """The algorithm traced once per link class. None if that is impossible, or if it does not pay and is not
+    ``wanted``."""
     without = algorithm.in_loops and algorithm.in_loops.operations_without(mech)
     if without is not None:
         algorithm, computed = algorithm.for_loops, None
@@ -288,15 +289,15 @@ def _with_loops(
 def trace_algorithm(
     algorithm: Algorithm, mech: Mechanism, parameters: Sequence[str] = (), options: Mapping[str, Any] | None = None
 ) -> tuple[Program, SweepLog]:
-    """The program of an algorithm, and the sweeps that it makes."""
+    """The program of an algorithm, and its sweeps."""
     traced = trace_with_plan(algorithm, mech, parameters, options)
     assert not traced.program.loops
     return traced.program, traced.log
 
 
-def derived_from(name: str | None, mech: Mechanism, parameters: Sequence[str]) -> tuple[Program | None, SweepLog]:
-    """What an algorithm that ``differentiates`` another is made of: the other's result and, as second output, the
-    derivatives of that along tangent directions of its first input, a configuration."""
+def trace_derivatives(name: str | None, mech: Mechanism, parameters: Sequence[str]) -> tuple[Program | None, SweepLog]:
+    """The program of an algorithm that ``differentiates`` another one: the result of the other, and as second output
+    its derivatives along tangent directions of its first input, a configuration."""
     if name is None:
         return None, SweepLog()
     program, log = trace_algorithm(ALGORITHMS[name], mech, parameters)
@@ -304,6 +305,6 @@ def derived_from(name: str | None, mech: Mechanism, parameters: Sequence[str]) -
 
 
 def tangent_basis(mech: Mechanism) -> Program:
-    """The program of N(q), (nq, nv): the coordinate rates dq/dt = N(q) v, linear in v, differentiated by v."""
+    """The program of N(q), (nq, nv): the coordinate rates dq/dt = N(q) v, differentiated by v."""
     rates, _ = trace_algorithm(ALGORITHMS["coordinate_rates"], mech)
     return differentiate(rates, [Directions(1)], "forward")

@@ -1,15 +1,15 @@
-"""Programs by recipe: what a function of the package makes of plain data is made once per machine.
+"""Program cache by recipe: a program that a function of the package makes from plain data is made once per machine.
 
 A program is determined by its *recipe*: the function that makes it, the function's arguments, and the sources of the
-package.  An *outline* of the program is kept on disk under a digest of the recipe: arrays, counts, a digest of its
-content, which is the key of its machine code.  In a later process ``remembered`` gives a program that knows its outline
-and makes the rest when that is asked for: with machine code on disk nothing is traced, differentiated or simplified.
+package.  An *outline* of the program is kept on disk under a digest of the recipe: arrays, counts, and a digest of its
+content, which is the key of its machine code.  In a later process ``remembered`` returns a program with this outline
+and makes the rest on demand: with machine code on disk nothing is traced, differentiated or simplified.
 
 The digest covers values completely: numbers bit by bit, objects of the package by class and all fields, functions of
-the package by name, code and what they enclose.  What has code from elsewhere (a user's joint, law, algorithm or
-function of time) has no digest; programs of such arguments are made every time.  So are all programs of a process whose
-code is not that of the sources: where these changed since it began to import them, or functions of the package were
-replaced while it runs.
+the package by name, code and closure.  Values with code from elsewhere (a user's joint, law, algorithm or function of
+time) have no digest; programs with such arguments are made every time.  The same holds in a process whose code differs
+from the sources: because they changed since the start of imports, or because functions of the package were replaced at
+run time.
 """
 
 from __future__ import annotations
@@ -44,75 +44,75 @@ from .runtime import cache
 
 FORMAT = 1
 _PACKAGE = Path(__file__).parents[1]
-#: Folders whose sources have no part in programs: what draws, reads, writes and talks.
+#: Folders whose sources do not affect programs: drawing, files, command line.
 _RIM = ("casadi", "cli", "demo", "interop", "jax", "notebook", "readers", "studies", "torch", "viewer", "writers")
 _VERSIONS = ("numpy", "scipy", "llvmlite")
-#: Of the names of modules whose functions take part in programs.
+#: Prefixes of modules whose functions may take part in programs.
 _OURS = __name__.partition(".")[0] + "."
 _PARTS = tuple(_OURS + part for part in ("compiler.", "mechanics", "mechanism"))
-_ONLOOKERS = ("after_each_pass",)  # may be replaced: passes come after what is kept here
+_ONLOOKERS = ("run_passes",)  # tests may replace it; passes come after the cached stage
 _NUMBER = struct.Struct("<d")
 _enabled = True
 
 
 class Foreign(TypeError):
-    """A value without a digest: it has code that is not the package's, or a state that is no data."""
+    """A value without a digest: it has foreign code, or a state that is not data."""
 
 
 # -- what is kept ---------------------------------------------------------------------------------------
 
 
-def _of_outline(name: str) -> Any:
+def _outline_field(name: str) -> Any:
     return property(lambda program: program.__dict__[name])
 
 
-def _of_whole(name: str) -> Any:
+def _program_field(name: str) -> Any:
     return property(lambda program: getattr(program._whole, name))
 
 
 class Outlined(Program):
-    """A program of which the outline is known; all else is made when it is asked for."""
+    """A program with a known outline; the rest is made on demand."""
 
     def __new__(cls, *fields: Any, **named: Any) -> Any:
-        return Program(*fields, **named)  # a changed copy is a program like any other
+        return Program(*fields, **named)  # a changed copy is an ordinary program
 
     @classmethod
     def of(cls, outline: Mapping[str, Any], notes: Any, make: Callable[[], Program]) -> Outlined:
-        """The program that ``make`` gives when it is needed."""
+        """A program with this outline, made by ``make`` on demand."""
         program: Outlined = object.__new__(cls)
         program.__dict__.update(outline, _notes=notes, _make=make)
         return program
 
     @cached_property
     def _whole(self) -> Program:
-        whole: Program = self.__dict__["_make"]()
-        if (whole.inputs, whole.outputs) != (self.inputs, self.outputs):
+        program: Program = self.__dict__["_make"]()
+        if (program.inputs, program.outputs) != (self.inputs, self.outputs):
             raise RuntimeError(
                 f"{self.name}: what was kept on disk is not what its recipe makes now: "
                 "linkwise.codegen.cache.clear() deletes it; please report this"
             )
-        if whole.content != self.content:  # kept by a processor whose linear algebra rounds constants otherwise
-            self.__dict__.update({name: getattr(whole, name) for name in (*_PLAIN, "sparsity")})
+        if program.content != self.content:  # stored by a processor whose linear algebra rounds constants differently
+            self.__dict__.update({name: getattr(program, name) for name in (*_PLAIN, "sparsity")})
             if self.recipe is not None:
-                cache.store(self.recipe, _written(whole, self.__dict__["_notes"]), cache.OUTLINE)
-        return whole
+                cache.store(self.recipe, _written(program, self.__dict__["_notes"]), cache.OUTLINE)
+        return program
 
     def __reduce__(self) -> Any:
         return copy.copy, (self._whole,)
 
-    # What the outline has, though programs compute it; then what they have and it has not.
-    size, op_counts, has_loops, sparsity = map(_of_outline, ("size", "op_counts", "has_loops", "sparsity"))
+    # Attributes in the outline that programs compute; then fields of programs that the outline lacks.
+    size, op_counts, has_loops, sparsity = map(_outline_field, ("size", "op_counts", "has_loops", "sparsity"))
     nodes, results, loops, numbers, cells, sparse = map(
-        _of_whole, ("nodes", "results", "loops", "numbers", "cells", "sparse")
+        _program_field, ("nodes", "results", "loops", "numbers", "cells", "sparse")
     )
 
 
-#: Of the fields and properties of a program, those that its outline has.
+#: Fields and properties of a program that its outline contains.
 _PLAIN = ("name", "size", "op_counts", "constants_in_code", "registers", "content", "has_loops")
 
 
 def _written(program: Program, notes: Any) -> bytes:
-    """The outline of a program as bytes: the length of a header, the header in JSON, patterns of zeros as bits."""
+    """The outline as bytes: length of the header, header in JSON, zero patterns as bits."""
     header = {
         "format": FORMAT,
         "inputs": [(x.name, x.shape, x.axes) for x in program.inputs],
@@ -128,7 +128,7 @@ def _written(program: Program, notes: Any) -> bytes:
 
 
 def _read(data: bytes) -> tuple[dict[str, Any], Any] | None:
-    """Fields and properties of a program, and its notes; None if the bytes are no outline."""
+    """Fields and properties of a program, and its notes; None if the bytes are not an outline."""
     try:
         start = 8 + int.from_bytes(data[:8], "little")
         header = json.loads(data[8:start])
@@ -151,7 +151,7 @@ def _read(data: bytes) -> tuple[dict[str, Any], Any] | None:
 
 @dataclasses.dataclass(frozen=True)
 class Remembered:
-    """A program, what was noted of it, and how to make again all that its function gives."""
+    """A program with its notes, and how to repeat the call that made it."""
 
     program: Program
     notes: Any
@@ -159,37 +159,38 @@ class Remembered:
 
 
 def remembered(function: Callable[..., Any], *arguments: Any) -> Remembered:
-    """The program that a function of the package gives for these arguments: by its recipe, if it was made before.
+    """Call a function of the package that makes a program, or restore its result by recipe.
 
-    The function gives a program, or an object with a ``program`` and ``notes``, which JSON holds.  It must depend on
-    its arguments alone."""
+    The function returns a program, or an object with a ``program`` and JSON-compatible ``notes``.  It must depend on
+    its arguments alone.
+    """
 
     def again() -> Any:
         return function(*arguments)
 
     key = recipe(function, *arguments) if _enabled else None
     kept = cache.fetch(key, cache.OUTLINE) if key is not None else None
-    found = _read(kept) if kept is not None else None
-    if found is not None:
-        outline, notes = found
+    stored = _read(kept) if kept is not None else None
+    if stored is not None:
+        outline, notes = stored
         program: Program = Outlined.of(outline, notes, lambda: _program(again()))
         return Remembered(program, notes, again)
     made = again()
     program, notes = _program(made), getattr(made, "notes", None)
     if key is not None and _LOADED.is_installed():  # making it may have loaded modules
-        if program.recipe is None:  # else it was made by another function, whose recipe names it
+        if program.recipe is None:  # otherwise another remembered function made it, under its own recipe
             program.__dict__["recipe"] = key
         cache.store(key, _written(program, notes), cache.OUTLINE)
     return Remembered(program, notes, lambda: made)
 
 
 def remembered_program(function: Callable[..., Program], *arguments: Any) -> Program:
-    """The program alone."""
+    """``remembered`` that returns the program alone."""
     return remembered(function, *arguments).program
 
 
 def known(function: Callable[..., Any], *arguments: Any) -> bool:
-    """Whether an outline is on disk."""
+    """Whether the outline of a call is on disk."""
     key = recipe(function, *arguments) if _enabled else None
     return key is not None and cache.fetch(key, cache.OUTLINE) is not None
 
@@ -201,7 +202,7 @@ def _program(made: Any) -> Program:
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """Make every program anew meanwhile, and keep none: for code that was changed while it runs."""
+    """Context in which every program is made anew and none is stored: for code that is patched at run time."""
     global _enabled
     before, _enabled = _enabled, False
     try:
@@ -214,20 +215,20 @@ def disabled() -> Iterator[None]:
 
 
 def recipe(function: Callable[..., Any], *arguments: Any) -> str | None:
-    """The digest of a call in this version of the package; None where an argument has none, or is nested too deep, and
-    where the code that runs is not that of the sources."""
+    """The digest of a call in this version of the package. None if an argument has no digest or is nested too deeply,
+    or if the running code differs from the sources."""
     if not _runs_its_sources():
         return None
     try:
-        made = _Digests().of((function, arguments))
-        return hashlib.sha256(made + _environment() + _of_registered()).hexdigest()
+        made = _Digests().encode((function, arguments))
+        return hashlib.sha256(made + _environment() + _registration_digest()).hexdigest()
     except (Foreign, RecursionError):
         return None
 
 
 @functools.cache
 def _environment() -> bytes:
-    """A digest of the sources of the package, but for its rim, and of the versions of what they call."""
+    """A digest of the package's sources that affect programs, and of the versions of its dependencies."""
     digest = hashlib.sha256(repr((FORMAT, sys.version, platform.machine(), sys.platform)).encode())
     for name in _VERSIONS:
         for file in _version_files(name):
@@ -238,8 +239,8 @@ def _environment() -> bytes:
 
 
 def _runs_its_sources() -> bool:
-    """Whether this process has the code of the sources: neither had these changed since it began when it loaded its
-    last module, nor was a function of the package replaced."""
+    """Whether the running code is the code of the sources: none changed between the start of the process and its last
+    import, and no function of the package was replaced."""
     return _LOADED.is_unchanged()
 
 
@@ -258,31 +259,31 @@ def _files() -> tuple[Path, ...]:
 
 @functools.cache
 def _known_folders() -> tuple[str, ...]:
-    """Beginnings of the names of files whose functions modules of the package may have: its own, those of Python, NumPy
-    and SciPy, and what these make."""
+    """Path prefixes of files whose functions may appear in modules of the package: the package, Python, NumPy, SciPy,
+    and their generated code."""
     folders = [_PACKAGE, sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
     folders += [Path(spec.origin).parent for spec in map(importlib.util.find_spec, _VERSIONS) if spec and spec.origin]
     return (*map(str, folders), "<frozen", "<__")
 
 
 class _LoadedCode:
-    """The functions of modules that are loaded and of their classes, as they were when they were first looked at."""
+    """Functions of loaded modules and of their classes, as they were when first seen."""
 
     def __init__(self) -> None:
         self._modules: set[str] = set()
-        self._count = 0  # of all modules, the package's or not, when they were last looked through
-        # Namespaces, what gets the values of their names, and these values: compared without a line of Python.
+        self._count = 0  # number of all loaded modules at the last look
+        # Namespaces, getters of their names, and the values: compared without running Python code.
         self._known: list[tuple[Mapping[str, Any], Callable[[Mapping[str, Any]], Any], Any]] = []
 
     def is_unchanged(self) -> bool:
-        """Whether all are what they were, and came with the package."""
+        """Whether all functions are unchanged and were installed with the package."""
         try:
             return self.is_installed() and all(get(space) == values for space, get, values in self._known)
         except KeyError:  # a function was removed
             return False
 
     def is_installed(self) -> bool:
-        """Whether modules that were loaded since are as they were installed, and so are their sources."""
+        """Whether modules loaded since the last look have their installed functions and unchanged sources."""
         count, modules = len(sys.modules), tuple(sys.modules.items())
         if count == self._count:
             return True
@@ -290,7 +291,7 @@ class _LoadedCode:
         if new and _sources_changed():
             return False
         for name, module in new.items():
-            functions = list(_functions_of(name, module)) if name.startswith(_PARTS) else []
+            functions = list(_list_functions(name, module)) if name.startswith(_PARTS) else []
             if not all(_is_installed(value) for _, values in functions for value in values.values()):
                 return False
             self._modules.add(name)
@@ -302,8 +303,8 @@ class _LoadedCode:
         return True
 
 
-def _functions_of(name: str, module: types.ModuleType) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
-    """Namespaces of a module and its classes, and all that they have and that can be called or asked for."""
+def _list_functions(name: str, module: types.ModuleType) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Namespaces of a module and its classes, with their functions and properties."""
     spaces: list[Mapping[str, Any]] = [vars(module)]
     spaces += [vars(x) for x in spaces[0].values() if isinstance(x, type) and x.__module__ == name]
     for space in spaces:
@@ -315,13 +316,13 @@ def _is_function(value: Any) -> bool:
 
 
 def _is_installed(value: Any) -> bool:
-    """Whether a function is of a known folder, and no stand-in of a test."""
+    """Whether a function comes from a known folder and is not a test double."""
     if isinstance(value, property):
         value = value.fget
     value = getattr(value, "func", None) or getattr(value, "__func__", value)
     if isinstance(value, types.FunctionType):
         file, module = value.__code__.co_filename, value.__module__ or ""
-        if file == "<string>":  # of dataclasses and named tuples
+        if file == "<string>":  # generated for dataclasses and named tuples
             return module.startswith((*_PARTS, "namedtuple_"))
         return file.startswith(_known_folders())
     return not type(value).__module__.startswith("unittest.mock")
@@ -331,9 +332,9 @@ _LOADED = _LoadedCode()
 
 
 def _version_files(name: str) -> list[Path]:
-    """Where a package writes its version: quicker than to ask its metadata, or import it."""
-    found = importlib.util.find_spec(name)
-    folder = Path(found.origin or "").parent if found else None
+    """Files with the version of a package: quicker than its metadata or an import."""
+    spec = importlib.util.find_spec(name)
+    folder = Path(spec.origin or "").parent if spec else None
     return [] if folder is None else [file for file in sorted(folder.glob("*version.py")) if file.is_file()]
 
 
@@ -345,25 +346,25 @@ def _sources() -> Iterator[Path]:
             yield part
 
 
-def _of_registered() -> bytes:
-    """A digest of what callers have registered, which algorithms may look up by name."""
-    return _Digests().of(dict(REGISTERED)) if REGISTERED else b""
+def _registration_digest() -> bytes:
+    """A digest of user registrations, which algorithms may look up by name."""
+    return _Digests().encode(dict(REGISTERED)) if REGISTERED else b""
 
 
-_DIGEST = "_digest"  # where a mechanism keeps its own: equal mechanisms may have other initial configurations
+_DIGEST = "_digest"  # cached data of a mechanism: equal mechanisms may have different initial configurations
 _ATOMS = (bool, int, bytes, complex, type(None), type(...))
 _BUILTIN = ("builtins", "math", "operator", "itertools", "collections", "numpy")
 
 
 class _Digests:
-    """Values as bytes within one recipe, equal for equal values and different for different ones: atoms as they are,
-    all else as a digest.  What occurs several times is looked at once."""
+    """Values as bytes within one recipe; equal bytes if and only if the values are equal. Atoms are encoded directly,
+    other values as digests. Repeated objects are visited once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[bytes, Any]] = {}  # with the object, which keeps its number
-        self._open: list[int] = []  # what is being looked at
+        self._known: dict[int, tuple[bytes, Any]] = {}  # keyed by id, with the object to keep the id valid
+        self._open: list[int] = []  # objects under way, to detect cycles
 
-    def of(self, value: Any) -> bytes:
+    def encode(self, value: Any) -> bytes:
         kind = type(value)
         if kind is float:
             return b"f" + _NUMBER.pack(value)
@@ -379,70 +380,70 @@ class _Digests:
         if number in self._open:  # a function that encloses itself
             return b"open %d" % (len(self._open) - self._open.index(number))
         self._open.append(number)
-        found = self._of_object(value)
+        content = self._encode_object(value)
         self._open.pop()
-        self._known[number] = found, value
-        return found
+        self._known[number] = content, value
+        return content
 
     def _all(self, tag: str, *parts: Any) -> bytes:
-        return b"#" + hashlib.sha256(f"{tag} {len(parts)} ".encode() + b"".join(map(self.of, parts))).digest()
+        return b"#" + hashlib.sha256(f"{tag} {len(parts)} ".encode() + b"".join(map(self.encode, parts))).digest()
 
-    def _of_object(self, value: Any) -> bytes:
+    def _encode_object(self, value: Any) -> bytes:
         if isinstance(value, Mechanism):
-            return self._of_mechanism(value)
+            return self._encode_mechanism(value)
         kind = type(value)
         if kind in (tuple, list):
             return self._all(kind.__name__, len(value), *value)
         if kind in (dict, types.MappingProxyType):
             return self._all("dict", len(value), *(part for item in value.items() for part in item))
         if kind in (set, frozenset):
-            return self._all("set", *sorted(map(self.of, value)))
+            return self._all("set", *sorted(map(self.encode, value)))
         if isinstance(value, np.ndarray):
-            return self._of_array(value)
+            return self._encode_array(value)
         if isinstance(value, (np.generic, np.dtype)):
             return self._all(kind.__name__, repr(value))
         if kind is slice:
             return self._all("slice", value.start, value.stop, value.step)
         if isinstance(value, Program):
-            return self._of_program(value)
+            return self._encode_program(value)
         if isinstance(value, type):
             return self._all("type", *_place(value))
         if isinstance(value, enum.Enum):
             return self._all("enum", type(value), value.name)
-        found = self._of_callable(value)
-        return self._of_fields(value) if found is None else found
+        content = self._encode_callable(value)
+        return self._encode_fields(value) if content is None else content
 
-    def _of_mechanism(self, mech: Mechanism) -> bytes:
-        """Of all that dynamics may depend on: not of notes on the file and pictures, nor of what it keeps."""
+    def _encode_mechanism(self, mech: Mechanism) -> bytes:
+        """All data that dynamics may depend on: without notes, pictures and caches."""
         known: bytes | None = mech.__dict__.get(_DIGEST)
         if known is None:
-            self.of(type(mech))
+            self.encode(type(mech))
             names = [x.name for x in dataclasses.fields(mech) if x.init]
             fields = {name: getattr(mech, name) for name in names}
             fields["annotations"] = dataclasses.replace(mech.annotations, notes=(), looks=())
             known = mech.__dict__[_DIGEST] = self._all("mechanism", fields, sorted(mech._changed))
         return known
 
-    def _of_array(self, array: np.ndarray) -> bytes:
+    def _encode_array(self, array: np.ndarray) -> bytes:
         if array.dtype.hasobject:
             return self._all("objects", array.shape, array.ravel().tolist())
-        self.of(type(array))
+        self.encode(type(array))
         return self._all("array", array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
 
-    def _of_program(self, program: Program) -> bytes:
+    def _encode_program(self, program: Program) -> bytes:
         if program.recipe is None:
             raise Foreign("a program that was made without a recipe")
         return self._all("program", program.recipe)
 
-    def _of_callable(self, value: Any) -> bytes | None:
+    def _encode_callable(self, value: Any) -> bytes | None:
         if isinstance(value, types.FunctionType):
             _require_ours(value.__code__.co_filename, value)
             try:
                 cells = [cell.cell_contents for cell in value.__closure__ or ()]
             except ValueError:
                 raise Foreign(f"{value!r} encloses what is not there yet") from None
-            own = (value.__module__, value.__qualname__, value.__defaults__, value.__kwdefaults__)
-            return self._all("function", *own, self._of_code(value.__code__), cells)
+            identity = (value.__module__, value.__qualname__, value.__defaults__, value.__kwdefaults__)
+            return self._all("function", *identity, self._encode_code(value.__code__), cells)
         if isinstance(value, types.MethodType):
             return self._all("method", value.__func__, value.__self__)
         if isinstance(value, functools.partial):
@@ -456,15 +457,15 @@ class _Digests:
             return self._all("cached", value.__wrapped__)
         return None
 
-    def _of_code(self, code: types.CodeType) -> bytes:
-        constants = [self._of_code(x) if isinstance(x, types.CodeType) else x for x in code.co_consts]
+    def _encode_code(self, code: types.CodeType) -> bytes:
+        constants = [self._encode_code(x) if isinstance(x, types.CodeType) else x for x in code.co_consts]
         return self._all("code", code.co_firstlineno, code.co_code, code.co_names, constants)
 
-    def _of_fields(self, value: Any) -> bytes:
-        """Of an object of the package: its class and all that it holds."""
+    def _encode_fields(self, value: Any) -> bytes:
+        """Class and all fields of an object of the package."""
         kind = type(value)
-        place = _place(kind)
-        if place[0] in ("builtins", "numpy"):
+        qualified_name = _place(kind)
+        if qualified_name[0] in ("builtins", "numpy"):
             raise Foreign(f"{kind.__name__} is no data")
         if dataclasses.is_dataclass(kind):
             names = [x.name for x in dataclasses.fields(kind)]
@@ -472,11 +473,11 @@ class _Digests:
             names = [name for name in _names(value) if not isinstance(getattr(kind, name, None), cached_property)]
         more: tuple[Any, ...] = (tuple(value),) if isinstance(value, tuple) else ()
         more += (dict(value),) if isinstance(value, Mapping) and isinstance(value, dict) else ()
-        return self._all("object", *place, names, *(getattr(value, name) for name in names), *more)
+        return self._all("object", *qualified_name, names, *(getattr(value, name) for name in names), *more)
 
 
 def _names(value: Any) -> list[str]:
-    """The attributes that an object of a class without declared fields holds."""
+    """The attributes of an object whose class declares no fields."""
     names = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ()) if hasattr(value, name)]
     held = getattr(value, "__dict__", None)
     if held is None and not names and not isinstance(value, tuple):
@@ -488,10 +489,10 @@ def _names(value: Any) -> list[str]:
 def _place(kind: type) -> tuple[str, str]:
     """Module and name of a class of the package, of Python or of NumPy."""
     module = sys.modules.get(kind.__module__)
-    found: Any = module
+    value: Any = module
     for part in kind.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is not kind:
+        value = getattr(value, part, None)
+    if value is not kind:
         raise Foreign(f"{kind.__qualname__} is not to be found in {kind.__module__}")
     if kind.__module__ not in ("builtins", "numpy"):
         _require_ours(getattr(module, "__file__", None) or "", kind)

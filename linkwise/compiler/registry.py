@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-OPTION_ALIASES = {"name": "link", "independent": "independent_velocities"}  # other words for options
-TARGET_ALIASES = {"gpu": "cuda"}  # ... for targets
-NAME_ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}  # ... for algorithms
-#: What functions of Pinocchio and MuJoCo are called here, beside these, for those who look for them.
+OPTION_ALIASES = {"name": "link", "independent": "independent_velocities"}  # synonyms of options
+TARGET_ALIASES = {"gpu": "cuda"}  # synonyms of targets
+NAME_ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}  # synonyms of algorithms
+#: Names of Pinocchio's and MuJoCo's functions with their linkwise equivalents; these count as well.
 OTHER_LIBRARIES = {
     "nonLinearEffects": "bias_force",
     "computeGeneralizedGravity": "gravity_force",
@@ -147,7 +147,7 @@ OTHER_LIBRARIES = {
 class ArrayFunction:
     """The algorithm of a public function, or advice on what to compile instead.
 
-    gives   what turns the kernel's result into the function's, if they differ
+    gives   converts the kernel's result to the function's result, if they differ
     """
 
     algorithm: str | None
@@ -160,15 +160,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def array_function(function: Callable[..., Any]) -> ArrayFunction | None:
-    """What is known of a public function; None of functions that are not ours."""
+    """The registered entry of a public function; None for other functions."""
     try:
         return _MADE.get(function)
-    except TypeError:  # an object that is called, and cannot be a key
+    except TypeError:  # an unhashable callable
         return None
 
 
 def register(function: Function, known: ArrayFunction) -> Function:
-    """Note what is known of a public function."""
+    """Register the entry of a public function."""
     _MADE[function] = known
     return function
 

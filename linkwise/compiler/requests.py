@@ -1,4 +1,4 @@
-"""What the caller of ``compile`` asked for: which algorithm, and which numbers of the mechanism are inputs."""
+"""Interpret the arguments of ``compile``: the algorithm, and the numbers of the mechanism that are inputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAIN_ALGORITHMS = (
 
 
 def too_deep() -> ValueError:
-    """The error of expressions that are walked by functions that call themselves, part by part, for too long."""
+    """The error for expressions nested too deeply for the recursion limit."""
     return ValueError(
         "the expression is too deep: factors and terms within one another are walked part by part, with Python's usual "
         "recursion limit about 100 deep.  Compile parts of it as kernels of their own and call these one after the "
@@ -41,8 +41,7 @@ def too_deep() -> ValueError:
 def checked_settings(
     algorithm: Algorithm, dtype: Any, target: str, options: Mapping[str, Any]
 ) -> tuple[str, str, dict[str, Any]]:
-    """Precision, target and options of a request by their own names; refused if they are unknown, or options are
-    missing."""
+    """Canonical names of precision, target and options of a request; raises for unknown or missing ones."""
     precision = one_of("dtype", np.dtype(dtype).name if dtype in (float, np.float64, np.float32) else dtype, DTYPES)
     target = one_of("target", target, known_targets.TARGETS, meant=TARGET_ALIASES)
     named = {OPTION_ALIASES.get(x, x) if x not in algorithm.options else x: value for x, value in options.items()}
@@ -52,20 +51,20 @@ def checked_settings(
     return precision, target, named
 
 
-def algorithm_of(asked: Any, mech: Any, ports: str | Sequence[str] = ()) -> Algorithm:
-    """The algorithm that is asked for of a mechanism, with these optional inputs."""
-    algorithm = _algorithm_of(asked)
+def find_algorithm(asked: Any, mech: Any, ports: str | Sequence[str] = ()) -> Algorithm:
+    """The requested algorithm for a mechanism, with optional inputs."""
+    algorithm = _find_algorithm(asked)
     require_mechanism(mech)
     return algorithm.of(mech).with_ports(*names_of(ports))
 
 
-def _algorithm_of(asked: Any) -> Algorithm:
+def _find_algorithm(asked: Any) -> Algorithm:
     if isinstance(asked, Algorithm):
         return asked
     if isinstance(asked, Expression):
         return from_expression(asked)
     if callable(asked):
-        return ALGORITHMS[_name_of(asked)]
+        return ALGORITHMS[_algorithm_name(asked)]
     if not isinstance(asked, str):
         raise TypeError(f"an algorithm is a name, a function of linkwise or an operator expression, got {asked!r}")
     name = NAME_ALIASES.get(asked.lower(), asked)
@@ -91,9 +90,8 @@ def _formerly_named(name: str) -> Algorithm | None:
     return None
 
 
-def _name_of(function: Callable[..., Any]) -> str:
-    """The algorithm that an array function of linkwise is made from; other functions are refused, whatever their
-    names."""
+def _algorithm_name(function: Callable[..., Any]) -> str:
+    """The algorithm that an array function of linkwise is made from; raises for other functions of any name."""
     made = array_function(function)
     if made is not None and made.algorithm is not None:
         return made.algorithm
@@ -109,14 +107,14 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array], list[list[tuple[Any, Any]]]]:
-    """One input per name, and for each the numbers it replaces: ((kind, body), index into the array)."""
+    """One input per name, and the numbers that each of its elements replaces: ((kind, body), index into the array)."""
     if isinstance(names, str):
         names = (names,)
     arrays: list[Array] = []
     entries: list[Places] = []
     taken: set[tuple[str, int]] = set()
     for name in names:
-        if isinstance(name, Numbers):  # all that variants of a mechanism differ in, as one vector
+        if isinstance(name, Numbers):  # all numbers that differ between variants of a mechanism, as one vector
             arrays.append(Array("numbers", (name.size,)))
             entries.append(name.places)
             continue
@@ -133,10 +131,10 @@ def parameter_arrays(mech: Mechanism, names: Sequence[Any]) -> tuple[list[Array]
 
 
 def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
-    """The input of one name, and the numbers it replaces."""
+    """The input of one name, and the numbers that it replaces."""
     owner, _, kind = name.rpartition(".")
     if kind in OF_JOINTS:
-        return _of_joints(mech, name, owner, kind)
+        return _joint_numbers(mech, name, owner, kind)
     if kind == CONTACT_FRICTION:
         return Array(name, ()), [((kind, k), ...) for k in _contacts(mech, owner)]
     if name == "gravity":
@@ -145,7 +143,7 @@ def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
         driven = [k for k, loop in enumerate(mech.loops) if loop.drive is not None]
         return Array(name, (len(mech.constraints.driven), 3)), [(("drive", k), row) for row, k in enumerate(driven)]
     if kind in SIDES or kind == LENGTH:
-        return _of_loop(mech, name, owner, kind)
+        return _loop_numbers(mech, name, owner, kind)
     if owner:
         if owner not in mech.frames and any(owner == loop.name for loop in mech.loops):
             one_of(f"parameter of loop {owner!r}", kind, (*SIDES, LENGTH))
@@ -156,8 +154,8 @@ def _numbers_named(mech: Mechanism, name: str) -> tuple[Array, Places]:
     return array, [((kind, i), i) for i in range(mech.n_links)]
 
 
-def _of_joints(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array, Places]:
-    """Numbers of one joint, or of all but mimic joints in the order of v."""
+def _joint_numbers(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array, Places]:
+    """Numbers of one joint, or of all independent joints in the order of v."""
     if joint:
         body = mech.body_index(joint)
         size = mech.bodies[body].kind.nv
@@ -167,7 +165,7 @@ def _of_joints(mech: Mechanism, name: str, joint: str, kind: str) -> tuple[Array
     return Array(name, (mech.nv,)), slots
 
 
-def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, Places]:
+def _loop_numbers(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, Places]:
     """The pose of one side of a loop, or the length of a distance."""
     matches = [k for k, closure in enumerate(mech.loops) if closure.name == loop and isinstance(closure, Loop)]
     if not matches:
@@ -185,7 +183,7 @@ def _of_loop(mech: Mechanism, name: str, loop: str, side: str) -> tuple[Array, P
 
 
 def _contacts(mech: Mechanism, owner: str) -> list[int]:
-    """Places in ``mech.contact_pairs``: of one pair, of all that a shape takes part in, or of all there are."""
+    """Indices into ``mech.contact_pairs``: of one pair, of all pairs of a shape, or of all pairs."""
     if owner and owner not in (pair.name for pair in mech.contact_pairs):
         mech.contact.shape(owner)
     matches = [k for k, pair in enumerate(mech.contact_pairs) if owner in ("", pair.name, *pair.shapes)]
@@ -196,7 +194,7 @@ def _contacts(mech: Mechanism, owner: str) -> list[int]:
 
 
 def refuse_unused(algorithm: Algorithm, program: Program) -> None:
-    """Numbers of what acts that a program does not look at: plain dynamics are those of the bare mechanism."""
+    """Raise if a program ignores requested numbers of force elements, as plain dynamics of the bare mechanism does."""
     asked = [k for k, array in enumerate(program.inputs) if array.name.rpartition(".")[2] in NUMBERS_THAT_ACT]
     asked = [k for k in asked if program.inputs[k].name not in algorithm.inputs]
     unread = program.unread if asked else ()

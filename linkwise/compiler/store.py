@@ -1,8 +1,7 @@
-"""Public functions made from algorithms, and the kernels that they keep with a mechanism: made on first use, found
-again by what was asked for.
+"""Public functions made from algorithms, and their kernels: compiled on first use and kept with a mechanism by request.
 
-The store is a dictionary of the mechanism itself.  What is in it stays; what is not is made by the first thread that
-asks for it, while others that need something new of the same mechanism wait.
+The store is a dictionary of the mechanism.  Lookups take no lock.  A missing entry is made by the first thread that
+requests it; other threads that need new entries of the same mechanism wait.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ from .runtime.arrays import NoDeviceError, UnreadableArrayError, all_plain, is_f
 from .variants import bound_kernel, shared_by_variants
 
 _ARRAY, _FLOAT32 = np.ndarray, np.dtype("float32")
-#: An algorithm, one with its options, ("frame_pose", ("link", "tool")), or a function of mechanism, dtype and the
-#: parameters that become inputs, which makes the kernel.
+#: An algorithm; an algorithm with options, ("frame_pose", ("link", "tool")); or a function of mechanism, dtype and
+#: input parameters that makes the kernel.
 Request = str | tuple[Any, ...] | Callable[[Mechanism, str, Sequence[Any]], Kernel]
 Made = TypeVar("Made")
-WRENCHES = ("ports", ("wrenches",))  # of requests for algorithms under wrenches on the links
-SHARED_UP_TO = 300_000  # operations: without loops, as code that variants share is, more take minutes to compile
-Loader = Callable[[], Callable[..., Any]]  # gives a function when that is needed first: its module is imported then
-#: Algorithm -> what makes the function of arrays that answers for a mechanism with constraints.
+WRENCHES = ("ports", ("wrenches",))  # requests for algorithms under wrenches on the links
+SHARED_UP_TO = 300_000  # operations above which shared code without loops would take minutes to compile
+Loader = Callable[[], Callable[..., Any]]  # returns a function when first needed, to import its module late
+#: Algorithm -> factory of the function of arrays for a mechanism with constraints.
 _WITH_CONSTRAINTS: dict[str, Loader] = {}
-#: Algorithm -> the function of a mechanism and arrays that may be left out or given by joint.
+#: Algorithm -> function of a mechanism and arrays that may be omitted or given by joint.
 _GENERAL: dict[str, Loader] = {}
 
 
 def kernel_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
-    """The function of arrays for ``request``, kept with the mechanism: all-float32 arguments are computed in float32,
-    everything else in float64; arrays of other libraries are read, or computed with where they are."""
+    """The function of arrays for ``request``, kept with the mechanism. It computes in float32 if all arguments are
+    float32, otherwise in float64. Arrays of other libraries are read, or computed on their device."""
     try:
         return mech._kernels[request]
-    except (KeyError, AttributeError, TypeError):  # not compiled yet, no mechanism, or an option that is no name
+    except (KeyError, AttributeError, TypeError):  # not compiled yet, no mechanism, or an unhashable option
         pass
-    return _made(mech, request, request, _chosen_by_first)  # elsewhere, as functions that hold others cost a call more
+    return _made(mech, request, request, _chosen_by_first)  # a separate function: closures slow down each call
 
 
 def float64_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
-    """The function of arrays for ``request`` that computes in float64 whatever it is given."""
+    """The function of arrays for ``request`` that always computes in float64."""
     key = (request, _compiled)
     try:
         return mech._kernels[key]
@@ -62,19 +61,19 @@ def float64_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
 def _made(
     mech: Mechanism, request: Request, key: Any, make: Callable[[Mechanism, Request], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    return stored(mech, key, lambda: _with_constraints(mech, request) or make(mech, request))
+    return stored(mech, key, lambda: _constrained_function(mech, request) or make(mech, request))
 
 
 def _chosen_by_first(mech: Mechanism, request: Request) -> Callable[..., Any]:
-    """The float64 function, with others for calls whose first argument is float32, or an array of another library; and
-    for those with arrays left out or given by joint the general function, where there is one."""
-    from .runtime.single_call import with_general  # here, so that importing the package stays quick
+    """The float64 function with fallbacks. A float32 or foreign first argument selects another function; arrays omitted
+    or given by joint select the general function, if there is one."""
+    from .runtime.single_call import with_general  # imported here to keep ``import linkwise`` quick
 
     function = float64_function(mech, request)
     name, *settings = request if isinstance(request, tuple) else (request,)
     general, options = _GENERAL.get(name), dict(settings)
     ports = options.pop("ports", ())
-    owner = weakref.ref(mech)  # which owns the function: collections do not see what native functions hold
+    owner = weakref.ref(mech)  # owns the function: garbage collection ignores native functions
 
     def other(make: Callable[[Mechanism, Request], Callable[..., Any]]) -> Callable[..., Any]:
         mech: Any = owner()
@@ -91,7 +90,7 @@ def _chosen_by_first(mech: Mechanism, request: Request) -> Callable[..., Any]:
                     chosen = other(_converting)
                 elif getattr(first, "dtype", None) is _FLOAT32:
                     if all(map(is_single, arrays)):
-                        chosen = other(_in_float32)
+                        chosen = other(_float32_function)
                     elif any(map(is_foreign, arrays)):
                         chosen = other(_converting)
                 return chosen(*arrays) if out is None else chosen(*arrays, out=out)
@@ -106,9 +105,9 @@ def _chosen_by_first(mech: Mechanism, request: Request) -> Callable[..., Any]:
     return with_general(function, instead)
 
 
-def _with_constraints(mech: Mechanism, request: Request) -> Callable[..., Any] | None:
-    """The function of arrays that solves for the constraints of a mechanism too; None if it has none, or the algorithm
-    does not solve."""
+def _constrained_function(mech: Mechanism, request: Request) -> Callable[..., Any] | None:
+    """The function of arrays that also solves for a mechanism's constraints; None without constraints, or if the
+    algorithm does not solve."""
     name, *settings = request if isinstance(request, tuple) else (request,)
     if not mech.loops or name not in _WITH_CONSTRAINTS:
         return None
@@ -122,24 +121,24 @@ def _with_constraints(mech: Mechanism, request: Request) -> Callable[..., Any] |
 
 
 def stored(mech: Mechanism, key: Any, make: Callable[[], Made]) -> Made:
-    """What the mechanism keeps under ``key``, made by the first thread that asks for it."""
+    """The mechanism's entry under ``key``, made by the first thread that requests it."""
     require_mechanism(mech)
     try:
-        return mech._kernels[key]  # without the lock, which costs as much as all else: what is there stays
+        return mech._kernels[key]  # without the lock, which costs as much as the rest: existing entries never change
     except (KeyError, TypeError):
         pass
     # One lock per process: a forked child must not wait for a thread of its parent.
     with mech._locks.setdefault(os.getpid(), threading.RLock()):
         try:
             return mech._kernels[key]
-        except (KeyError, TypeError):  # not made yet, or an option that is no name, which making it says
+        except (KeyError, TypeError):  # not made yet, or an unhashable option, which ``make`` reports
             pass
         made = mech._kernels[key] = make()
         return made
 
 
 def _compiled(mech: Mechanism, request: Request, dtype: str = "float64") -> Callable[..., Any]:
-    if "_family" not in mech.__dict__:  # it has no variants
+    if "_family" not in mech.__dict__:  # the mechanism has no variants
         return _kernel(mech, request, dtype).function
 
     kernels: list[Kernel] = []
@@ -165,22 +164,22 @@ def _kernel(
         return request(mech, dtype, parameters)
     name, *options = (request,) if isinstance(request, str) else request
     asked = name, mech, dtype, target, tuple(parameters), dict(options)
-    if target != "cpu" or mech.loops:  # which decide, and may warn, before anything is traced
+    if target != "cpu" or mech.loops:  # decisions, which may warn, come before tracing
         return _MadeKernel.of(*asked).kernel
-    from .recipes import Outlined, remembered  # here, so that importing the package stays quick
+    from .recipes import Outlined, remembered  # imported here to keep ``import linkwise`` quick
     from .runtime import cpu
 
-    found = remembered(_MadeKernel.of, *asked)
-    if not isinstance(found.program, Outlined):
-        made: _MadeKernel = found.again()
+    entry = remembered(_MadeKernel.of, *asked)
+    if not isinstance(entry.program, Outlined):
+        made: _MadeKernel = entry.again()
         return made.kernel
 
-    return Kernel(found.program, dtype, target, (), cpu.load(found.program, dtype))
+    return Kernel(entry.program, dtype, target, (), cpu.load(entry.program, dtype))
 
 
 @dataclass(frozen=True)
 class _MadeKernel:
-    """A kernel, from which another process may have the program."""
+    """A kernel whose program another process may have made."""
 
     kernel: Kernel
 
@@ -188,7 +187,7 @@ class _MadeKernel:
     def of(
         cls, name: str, mech: Mechanism, dtype: str, target: str, parameters: tuple[Any, ...], options: dict[str, Any]
     ) -> _MadeKernel:
-        from .pipeline import compile  # here: a program that is known by its recipe needs none of what this imports
+        from .pipeline import compile  # imported here: a program restored by its recipe needs none of this
 
         return cls(compile(name, mech, dtype=dtype, target=target, parameters=parameters, **options))
 
@@ -197,10 +196,11 @@ class _MadeKernel:
         return self.kernel.traced
 
 
-def in_precision_of_arguments(function: Function) -> Function:
-    """A function of a mechanism and arrays that computes in float64, with results in float32 where all arrays are.
+def match_precision(function: Function) -> Function:
+    """A function of a mechanism and arrays that computes in float64, with float32 results if all arrays are float32.
 
-    Under constraints that is the rule: ranks, pivots and how closed loops are take double precision to decide."""
+    Functions with constraints do so: ranks, pivots and loop assembly need double precision.
+    """
 
     @functools.wraps(function)
     def rounded(mech: Mechanism, *arrays: Any, **settings: Any) -> Any:
@@ -208,8 +208,8 @@ def in_precision_of_arguments(function: Function) -> Function:
         first = arrays[0] if arrays else settings.get("q")
         if getattr(first, "dtype", None) is not _FLOAT32:  # by far the most calls
             return result
-        given = (*arrays, settings.get("v"), settings.get("tau"), settings.get("wrenches"))
-        if not all(_is_choice(x) or is_single(x) for x in given):
+        values = (*arrays, settings.get("v"), settings.get("tau"), settings.get("wrenches"))
+        if not all(_is_choice(x) or is_single(x) for x in values):
             return result
         if isinstance(result, tuple):
             return tuple(np.asarray(x, dtype=_FLOAT32)[()] for x in result)
@@ -219,7 +219,7 @@ def in_precision_of_arguments(function: Function) -> Function:
 
 
 def _is_choice(x: Any) -> bool:
-    """Whether an argument is no array: left out, a name, several names, or rows."""
+    """Whether an argument is not an array: omitted, a name, several names, or rows."""
     return x is None or isinstance(x, (str, tuple)) or (isinstance(x, list) and all(isinstance(y, str) for y in x))
 
 
@@ -228,13 +228,13 @@ def is_single(x: Any) -> bool:
     return getattr(x, "dtype", None) == _FLOAT32 or type(x) in (int, float)
 
 
-def _in_float32(mech: Mechanism, request: Request) -> Callable[..., Any]:
+def _float32_function(mech: Mechanism, request: Request) -> Callable[..., Any]:
     return _compiled(mech, request, "float32")
 
 
 def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
-    """A function that takes arrays of other libraries for the NumPy arrays that they are."""
-    by_kind: dict[Any, Callable[..., Any]] = {}  # of CuPy's arrays, which are always on the device
+    """A function that converts arrays of other libraries to NumPy arrays in the same memory."""
+    by_kind: dict[Any, Callable[..., Any]] = {}  # CuPy arrays are always on the device
 
     def convert(*inputs: Any) -> Any:
         kinds = tuple([(type(x), getattr(x, "dtype", None)) for x in inputs])
@@ -242,15 +242,15 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
             return by_kind[kinds](*inputs)
         if not callable(request) and any(is_foreign(x) and on_device(x) for x in inputs):
             try:
-                function = _on_device(mech, request, inputs)
+                function = _device_function(mech, request, inputs)
                 if all(kind.__module__.partition(".")[0] == "cupy" for kind, _ in kinds):
                     by_kind[kinds] = function
                 return function(*inputs)
             except (ImportError, NoDeviceError):
-                pass  # what follows says what to do about such arrays
+                pass  # the error raised below has advice for such arrays
         try:
             arrays = all_plain(inputs)
-        except UnreadableArrayError:  # kernels know the name of the array
+        except UnreadableArrayError:  # kernels report the array's name
             return float64_function(mech, request)(*inputs)
         return kernel_function(mech, request)(*arrays)
 
@@ -258,17 +258,17 @@ def _converting(mech: Mechanism, request: Request) -> Callable[..., Any]:
 
 
 def _is_single_on_device(x: Any) -> bool:
-    """``is_single``, of arrays of any library."""
+    """``is_single`` for arrays of any library."""
     precision = getattr(x, "dtype", None)
     if isinstance(precision, np.dtype) or precision is None:
         return is_single(x)
     return str(precision).endswith("float32")
 
 
-def _on_device(mech: Mechanism, request: Request, inputs: Sequence[Any]) -> Callable[..., Any]:
-    """The function that computes where arrays on a GPU lie; in float32 if all of them are, whatever their library."""
+def _device_function(mech: Mechanism, request: Request, inputs: Sequence[Any]) -> Callable[..., Any]:
+    """The function for arrays on a GPU, computed there; in float32 if all arrays are float32."""
     dtype = "float32" if all(map(_is_single_on_device, inputs)) else "float64"
-    key = (request, _on_device, dtype)
+    key = (request, _device_function, dtype)
     try:
         return mech._kernels[key]
     except (KeyError, AttributeError, TypeError):
@@ -285,15 +285,15 @@ def of_algorithm(
     with_constraints: Loader | None = None,
     settings: Any = None,
 ) -> Callable[[Function], Function]:
-    """Notes of a public function which algorithm it is made from, so that ``compile`` takes it; the function is left as
-    it is.  ``gives`` turns what the kernel returns into the function's result.
+    """Register the algorithm of a public function, so that ``compile`` accepts the function, which is returned
+    unchanged. ``gives`` converts the kernel's result to the function's result.
 
-    general            the function with the same arguments for all that one kernel does not answer: settings of the
-                       solver, arrays given by joint or left out, and mechanisms with constraints
-    with_constraints   what makes the function of arrays and ports that answers for these sooner, from a mechanism and
-                       options
-    settings           a ``TypedDict`` of what the function takes as ``**settings``: quicker than keywords with
-                       defaults, which are looked up one by one; its signature lists them
+    general            a function with the same arguments for cases beyond one kernel: solver settings, arrays omitted
+                       or given by joint, and mechanisms with constraints
+    with_constraints   from a mechanism and options, makes a faster function of arrays and ports for mechanisms with
+                       constraints
+    settings           a ``TypedDict`` of the function's ``**settings``: quicker than keywords with defaults, which are
+                       looked up one by one; its signature lists them
     """
 
     def note(function: Function) -> Function:
@@ -321,7 +321,7 @@ def _list_settings(function: Any, settings: Any) -> None:
 
 
 def either(function: str, link: str | None, name: str | None) -> str | None:
-    """The link of functions that take ``name`` as another word for it."""
+    """The link of functions that accept ``name`` as a synonym of ``link``."""
     if (link is None) == (name is None):
         raise TypeError(f"{function} takes link or name, both words for the name of a link or frame: give one of them")
     return name if link is None else link

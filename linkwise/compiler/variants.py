@@ -1,14 +1,14 @@
-"""Code that variants of a mechanism share: the numbers in which they differ are inputs of it, bound to each variant's.
+"""Code shared by variants of a mechanism: the numbers in which they differ are inputs, bound to each variant's values.
 
-The first variant that asks for a function gets code with its numbers folded in, as every mechanism does.  From the
-second on one kernel serves all: it takes those numbers as a further array.  A variant still gets code of its own where
-mechanics looks at zeros before anything runs: if a body that varies has no mass, or if a moment of inertia or armature
-is zero that was not in any variant compiled before, since compiling refuses to divide by it.  So it does where it asks
-for a frame that the others do not have.  In families that are ``alike`` the first variant runs the shared code too.
-And so it does where code has loops and would be too long without: such code has numbers as data (``is_data``).
+The first variant that requests a function gets code with its numbers folded in, like every mechanism.  From the second
+on, one kernel serves all: it takes those numbers as a further array.  A variant still gets separate code where
+mechanics tests for zeros during tracing: if a varying body has no mass, or if a moment of inertia or armature is zero
+that was nonzero in all variants compiled before, since compiled code would divide by it.  It also does if it requests a
+frame that the others do not have.  In families that are ``alike`` the first variant already runs the shared code.  It
+also does if code without loops would be too long: code with loops has numbers as data (``is_data``).
 
-Variants whose loops are elsewhere share code where these are eliminated in the same order, which is decided by where
-they are (``mechanics/algorithms/decisions.py``).
+Variants with different loop closures share code if these are eliminated in the same order, which depends on the
+positions of the loops (``mechanics/algorithms/decisions.py``).
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from .kernel import Kernel
 from .runtime.explanations import explaining
 
 Made = TypeVar("Made")
-Bind = Callable[[Mechanism, np.ndarray], Made]  # from a variant and its numbers to what it gets
+Bind = Callable[[Mechanism, np.ndarray], Made]  # from a variant and its numbers to its function
 
 
 class _SharedCode(Generic[Made]):
-    """What is compiled for one request of a family."""
+    """Compiled code for one request of a family."""
 
     def __init__(self, numbers: Numbers):
         self.numbers = numbers
         self.fresh = True  # no variant that it can serve has asked yet
         self.bind: Bind[Made] | None = None
-        # Of numbers that something may be divided by: those that were zero, and were not, in variants that were
-        # compiled for themselves; and which were zero at once in those that they allow, as bytes.
+        # Numbers that may be divisors: which were zero, and which were nonzero, in variants compiled separately;
+        # and combinations of zeros that these permit, as bytes.
         self._zero, self._other = np.zeros((2, numbers.divisors), bool)
         self._allowed: set[bytes] = set()
 
     def allows(self, zeros: np.ndarray) -> bool:
-        """Whether each of the numbers was compiled as zero, or not, as it is here."""
+        """Whether separately compiled variants cover each of these zeros and nonzeros."""
         pattern = zeros.tobytes()
         if pattern in self._allowed:
             return True
@@ -50,7 +50,7 @@ class _SharedCode(Generic[Made]):
         return allowed
 
     def learn(self, zeros: np.ndarray) -> None:
-        """A variant with these zeros was compiled for itself."""
+        """Record the zeros of a variant that was compiled separately."""
         self._zero |= zeros
         self._other |= ~zeros
 
@@ -59,31 +59,30 @@ def shared_by_variants(
     mech: Mechanism,
     request: Any,
     dtype: str,
-    own: Callable[[], Made],
+    separate: Callable[[], Made],
     shared: Callable[[Numbers], Bind[Made]],
     is_data: Callable[[Made], bool] = lambda _: False,
 ) -> Made:
-    """What is compiled for ``request``: ``shared`` with other variants where it can be, the numbers in which they
-    differ as inputs, else ``own``.  ``is_data`` says of what ``own`` has made that numbers are data of its code, and
-    better stay so."""
+    """The compiled function for ``request``: ``shared`` by variants if possible, with their numbers as inputs, else
+    ``separate``. ``is_data(code)`` returns whether the numbers are already data of this code, which is then kept."""
     try:
         hash(request)
-    except TypeError:  # an option that is no name: compiling says so
-        return own()
+    except TypeError:  # an unhashable option, which compiling reports
+        return separate()
     family = mech._family
     if mech.frames is not family.frames and not family.has_frames_of(mech, _names(request)):
-        return own()
+        return separate()
     with family.lock:
         if not mech._changed:
-            return _unchanged(family, (request, dtype, "unchanged"), own)
+            return _unchanged(family, (request, dtype, "unchanged"), separate)
         of_each = (request, dtype, "has numbers as data")
         if of_each in family.code:
-            return own()
+            return separate()
         code: _SharedCode[Made] = _code(mech, family, (request, dtype, _order_of_loops(mech, request)))
         vector = code.numbers.of(mech, dtype)
         zeros = code.numbers.zeros(vector)
         if code.fresh or not code.allows(zeros):
-            alone = own()
+            alone = separate()
             code.fresh = False
             if is_data(alone):
                 family.code[of_each] = True
@@ -99,7 +98,7 @@ def shared_by_variants(
 
 
 def kept_by_family(mech: Mechanism, key: Any, frames: Sequence[str], make: Callable[[], Made]) -> Made:
-    """What depends on none of the numbers in which variants differ, made once for all that have these frames."""
+    """A value that depends on no varying numbers, made once for all variants with these frames."""
     if not mech._family.has_frames_of(mech, frames):
         return make()
     with mech._family.lock:
@@ -107,15 +106,14 @@ def kept_by_family(mech: Mechanism, key: Any, frames: Sequence[str], make: Calla
 
 
 def _unchanged(family: Family, key: Any, make: Callable[[], Made]) -> Made:
-    """Of variants that differ in nothing that code looks at: limits, damping, notes."""
+    """Make a value once for variants that differ only in data without effect on code: limits, damping, notes."""
     if key not in family.code:
         family.code[key] = make()
     return family.code[key]
 
 
 def _code(mech: Mechanism, family: Family, key: Any) -> _SharedCode[Any]:
-    """What is compiled for a request, computed again where this variant differs in numbers that were constants so
-    far."""
+    """The compiled code of a request, recompiled if this variant changes numbers that were constant so far."""
     code = family.code.get(key)
     if code is None or not mech._changed <= code.numbers.changed:
         family.changed |= mech._changed
@@ -124,10 +122,10 @@ def _code(mech: Mechanism, family: Family, key: Any) -> _SharedCode[Any]:
 
 
 def _order_of_loops(mech: Mechanism, request: Any) -> Any:
-    """The order of elimination, where code goes by it and variants may differ in it; else nothing."""
+    """The order of elimination, if code depends on it and variants may differ in it; otherwise ()."""
     if not differs_in_poses(mech):
         return None
-    from ..mechanics.algorithms.catalogue import ALGORITHMS  # here, so that importing the package stays quick
+    from ..mechanics.algorithms.catalogue import ALGORITHMS  # imported here to keep ``import linkwise`` quick
     from ..mechanics.algorithms.decisions import fronts
 
     known = None if callable(request) else ALGORITHMS.get(request if isinstance(request, str) else request[0])
@@ -135,7 +133,7 @@ def _order_of_loops(mech: Mechanism, request: Any) -> Any:
 
 
 def _names(request: Any) -> list[Any]:
-    """What may be names of frames among the options of a request; functions know theirs."""
+    """Options of a request that may name frames; functions resolve names themselves."""
     if callable(request):
         return list(getattr(request, "frames", ()))
     options = request[1:] if isinstance(request, tuple) else ()
@@ -143,10 +141,10 @@ def _names(request: Any) -> list[Any]:
 
 
 def bound_kernel(request: Any, kernel: Kernel) -> Bind[Callable[..., Any]]:
-    """From a variant and its numbers, which ``kernel`` takes last, to the variant's function of arrays."""
-    function, dtype, check = kernel.function, kernel.dtype.name, _check_of(request)
-    whole = kernel.traced.signature
-    visible = whole._replace(inputs=whole.inputs[:-1])  # to the caller, the numbers are no input
+    """From a variant and its numbers, the last input of ``kernel``, to the variant's function of arrays."""
+    function, dtype, check = kernel.function, kernel.dtype.name, _find_check(request)
+    signature = kernel.traced.signature
+    visible = signature._replace(inputs=signature.inputs[:-1])  # callers do not see the numbers as an input
 
     def bind(mech: Mechanism, vector: np.ndarray) -> Callable[..., Any]:
         check(mech)
@@ -159,9 +157,9 @@ def bound_kernel(request: Any, kernel: Kernel) -> Bind[Callable[..., Any]]:
     return bind
 
 
-def _check_of(request: Any) -> Callable[[Mechanism], None]:
-    """What refuses a mechanism for its numbers before it is compiled."""
-    from ..mechanics.algorithms.catalogue import ALGORITHMS  # here, so that importing the package stays quick
+def _find_check(request: Any) -> Callable[[Mechanism], None]:
+    """The check that refuses a mechanism for its numbers before compilation."""
+    from ..mechanics.algorithms.catalogue import ALGORITHMS  # imported here to keep ``import linkwise`` quick
 
     if callable(request):
         return lambda mech: None

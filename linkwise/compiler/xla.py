@@ -1,4 +1,4 @@
-"""Kernels as targets of XLA's foreign function interface: what a framework such as JAX calls without Python."""
+"""Kernels as targets of XLA's foreign function interface: a framework such as JAX calls them without Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ATTRIBUTE", "XlaCall", "XlaTarget", "calls_on_cpu", "calls_on_cuda"]
 
 @dataclass(frozen=True, eq=False)
 class XlaTarget:
-    """A handler with the name that it is registered under: equal names, equal code, in other processes too."""
+    """A handler with its registered name: equal names mean equal code, across processes."""
 
     name: str
     handler: Handler
@@ -31,10 +31,10 @@ class XlaTarget:
 
 @dataclass(frozen=True, eq=False)
 class XlaCall:
-    """A call of a target with so many states in rows.
+    """A call of a target for a number of states in rows.
 
     words     the attribute ``ATTRIBUTE``
-    between   elements of further results, which are of no use after the call
+    between   sizes of further results, temporary memory of the call
     """
 
     target: XlaTarget
@@ -42,15 +42,15 @@ class XlaCall:
     between: tuple[int, ...] = ()
 
 
-#: How a kernel is called: of the number of states, and which inputs are shared: of those there is one for all.
+#: From the number of states and the shared inputs, those with a single row for all states, to a call.
 Calls = Callable[[int, Sequence[bool]], XlaCall]
 
-_targets: dict[str, XlaTarget] = {}  # for good: what XLA has been told of may be called at any time
+_targets: dict[str, XlaTarget] = {}  # never freed: XLA may call registered targets at any time
 _lock = threading.Lock()
 
 
 def calls_on_cpu(kernel: Kernel) -> Calls:
-    """Calls of machine code, whose inputs and outputs are buffers of rows of states."""
+    """Calls of machine code, with rows of states as buffers."""
     program, dtype, size = kernel.traced, kernel.dtype.name, kernel.dtype.itemsize
     arrays = (*program.inputs, *program.outputs)
     if any(array.size == 0 for array in arrays):
@@ -71,7 +71,7 @@ def calls_on_cpu(kernel: Kernel) -> Calls:
 
 
 def calls_on_cuda(kernel: Kernel, devices: Sequence[int]) -> Calls:
-    """Calls of kernels on GPUs, by the numbers that CUDA gives these; the code depends on what is shared."""
+    """Calls of kernels on GPUs, by CUDA device numbers; the code depends on which inputs are shared."""
     program = kernel.program
     code = launching(kernel)
 
@@ -106,11 +106,11 @@ def _target(name: str, content: bytes, make: Callable[[], Handler]) -> XlaTarget
 
 
 def _rows(array: Array, states: int | None, dtype: np.dtype) -> Outline:
-    """Of a buffer: rows of states, or one for all."""
+    """Buffer layout: rows of states, or a single row for all."""
     shape = array.shape if states is None else (states, *array.shape)
     return Outline(shape, tuple(dtype.itemsize * step for step in _strides(shape)))
 
 
 def _strides(shape: Sequence[int]) -> list[int]:
-    """Of an array in C order, in elements."""
+    """Strides in C order, in elements."""
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]

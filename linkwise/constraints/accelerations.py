@@ -1,5 +1,7 @@
-"""Dynamics of closed mechanisms: compiled elimination of the loops, and five formulations of the same equation of
-motion (spencer2004 2.4, 2.5, 2.43, 3.5), of which "svd" is the reference."""
+"""Constrained forward dynamics (KKT): compiled elimination, and five formulations of the same equation of motion.
+
+Spencer2004 2.4, 2.5, 2.43, 3.5; the formulation "svd" is the reference.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
 from ..compiler.runtime.explanations import KernelError
-from ..compiler.store import float64_function, in_precision_of_arguments
+from ..compiler.store import float64_function, match_precision
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, checked_motion, real_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
@@ -23,14 +25,14 @@ from .coordinates import Coordinates, ImplicitCoordinates
 from .decomposition import decompose, orthonormalized, solved, times
 from .elimination_orders import fronts
 from .equations import constraint_jacobian, decomposed_jacobian, warn_if_open, warn_if_opening
-from .formulations import METHODS, Basis, basis_by
-from .idle_motions import told_of_idle_motions
+from .formulations import METHODS, Basis, acceleration_basis
+from .idle_motions import explain_idle_motions
 from .infinitesimal import completed_bias, completed_rows, has_infinitesimal_motions, refuse_infinitesimal_motions
-from .masks import for_each_mask, loop_mask, mechanism_holding, that_count
+from .masks import loop_mask, map_over_masks, mask_constraints, mechanism_holding
 from .named_coordinates import curvatures_of_inputs, is_beside_velocities, rates_of_inputs
 from .redundancy import closable_error
 from .sizes import sizes
-from .solver import ACCELERATIONS, MOTION, Inputs, answer, answers, has_generic_rank, serves, solve
+from .solver import ACCELERATIONS, MOTION, Inputs, call_kernel, has_generic_rank, is_reliable, serves, solve
 from .tolerances import LOOPS
 
 _ARRAY, _FLOAT64 = np.ndarray, np.dtype("float64")
@@ -55,26 +57,25 @@ def terms(
     active: Float64Array | None = None,
     infinitesimal: bool = False,
 ) -> Terms:
-    """All that the equations of motion need, from one kernel; constraints are without what the rounding of the data
-    adds to them (``redundancy``), but where a tolerance of one's own decides what counts, and zero for loops that are
-    not active (``loop_mask``).  Mechanisms with infinitesimal motions are refused unless the caller looks after
-    them."""
+    """The terms of the equations of motion, from one kernel.  Constraints redundant up to rounding are projected out
+    (``mask_constraints``), unless a ``tolerance`` is given; rows of loops that are not ``active`` are zero.  Raises for
+    mechanisms with infinitesimal motions unless ``infinitesimal``."""
     n = mech.nv
     if not infinitesimal and mech.loops and has_infinitesimal_motions(mech):
         masks = np.ones((1, len(mech.loops))) if active is None else active.reshape(-1, active.shape[-1])
-        for held in np.unique(masks, axis=0):  # those of all loops together may be motions of some of them
+        for held in np.unique(masks, axis=0):  # a subset of loops has its own infinitesimal motions
             part = mech if held.all() else mechanism_holding(mech, held)
             if part.loops:
                 refuse_infinitesimal_motions(part, "the motion under constraints")
     both = float64_function(mech, "constrained_terms")(q, v)
     upper, lower = both[..., :n, :], both[..., n:, :]
-    lower = that_count(mech, lower, active, tolerance)
+    lower = mask_constraints(mech, lower, active, tolerance)
     return Terms(upper[..., :n], upper[..., n], lower[..., :n], lower[..., n], lower[..., n + 1])
 
 
 class Method(NamedTuple):
-    """How accelerations are solved for, as ``linkwise.forward_dynamics`` describes it; with ``baumgarte``,
-    ``independent``, ``damping`` or another ``tolerance`` "svd" takes the place of "elimination"."""
+    """The solution method, with the options of ``linkwise.forward_dynamics``.  With ``baumgarte``, ``independent``,
+    ``damping`` or a ``tolerance``, "elimination" is replaced by "svd"."""
 
     name: str = "elimination"
     baumgarte: tuple[float, float] | None = None
@@ -85,7 +86,7 @@ class Method(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the elimination, whatever the rank, is the answer."""
+        """Whether compiled elimination can be used, for any rank."""
         is_plain = self.baumgarte is self.independent is self.tolerance is self.damping is None
         return is_plain and self.name == "elimination"
 
@@ -105,16 +106,16 @@ def forward_dynamics(
     active: ArrayLike | None = None,
     **settings: Any,
 ) -> Float64Array:
-    """``linkwise.forward_dynamics`` under constraints; ``settings`` are others of ``Method``."""
+    """``linkwise.forward_dynamics`` under constraints; ``settings`` are further fields of ``Method``."""
     if (
         wrenches is active is baumgarte is None
         and not settings
         and method == "elimination"
         and serves(mech, ACCELERATIONS)
     ):
-        found = answer(mech, MOTION, q, v, tau)
-        if found is not None:
-            return found[0]
+        results = call_kernel(mech, MOTION, q, v, tau)
+        if results is not None:
+            return results[0]
     how = Method(method, baumgarte, **settings)
     q, v, tau = checked_motion(mech, q, v, tau, wrenches)
     mask = loop_mask(mech, active, q=q, v=v, tau=tau)
@@ -129,23 +130,21 @@ register(forward_dynamics, ArrayFunction(ACCELERATIONS))
 
 
 def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float64Array]:
-    """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, short for single states."""
-    general: Callable[..., Float64Array] = functools.partial(
-        in_precision_of_arguments(forward_dynamics), mech, **options
-    )
+    """``forward_dynamics`` of one mechanism as a function of q, v, tau and wrenches, with a fast path for one state."""
+    general: Callable[..., Float64Array] = functools.partial(match_precision(forward_dynamics), mech, **options)
     if options or not serves(mech, ACCELERATIONS):
         return general
 
     motion = float64_function(mech, MOTION)
 
     def function(q: Any, v: Any, tau: Any, wrenches: Any = None) -> Float64Array:
-        if wrenches is None and type(q) is _ARRAY and q.ndim == 1 and q.dtype is _FLOAT64:  # most calls, and short
+        if wrenches is None and type(q) is _ARRAY and q.ndim == 1 and q.dtype is _FLOAT64:  # the fast path
             try:
                 a, _, consistency = motion(q, v, tau)
             except (KernelError, TypeError):
-                pass  # by joint, at rest, or faults, which are named below
+                pass  # arguments by joint, defaults, or errors: left to the general path
             else:
-                if a.ndim == 1 and answers(consistency):
+                if a.ndim == 1 and is_reliable(consistency):
                     return a
         return general(q, v, tau, wrenches=wrenches)
 
@@ -153,32 +152,31 @@ def forward_dynamics_of(mech: Mechanism, **options: Any) -> Callable[..., Float6
 
 
 def accelerations(mech: Mechanism, inputs: Inputs, how: Method = ELIMINATION) -> Float64Array:
-    """``forward_dynamics`` of (q, v, tau) as float64 arrays, for loops that may be open; ``active`` as from
-    ``loop_mask``."""
+    """``forward_dynamics`` of checked float64 arrays; loops may be open, ``inputs.active`` comes from ``loop_mask``."""
     one_of("method", how.name, ALL_METHODS)
     if not mech.loops:
         q, v, tau = inputs.arrays
         return tree.forward_dynamics(mech, q, v, tau, inputs.wrenches)
     if how.damping is None and has_infinitesimal_motions(mech):
-        return _by_decomposition(mech, inputs, how)
+        return _decomposed_accelerations(mech, inputs, how)
     usual = how.is_plain and has_generic_rank(mech, how.rank, inputs.arrays[0].shape[:-1])
     if usual and how.rank is not None:
         how = how._replace(rank=fronts(mech).pivots)
 
-    def reference(*given: Any) -> Float64Array:
-        *state, active, wrenches = given
-        return motion_under(mech, Inputs(state, active, wrenches), how)[1]
+    def reference(*kernel_inputs: Any) -> Float64Array:
+        *state, active, wrenches = kernel_inputs
+        return constrained_motion(mech, Inputs(state, active, wrenches), how)[1]
 
     if not usual or (inputs.active is not None and how.rank is not None):
         return reference(*inputs.arrays, inputs.active, inputs.wrenches)
     return solve(mech, ACCELERATIONS, inputs, reference, judged_by="reliability" if inputs.active is None else "")
 
 
-def _by_decomposition(mech: Mechanism, inputs: Inputs, how: Method) -> Float64Array:
-    """``accelerations`` of mechanisms with infinitesimal motions, which are those of all loops together: other
-    combinations that hold are mechanisms of their own."""
+def _decomposed_accelerations(mech: Mechanism, inputs: Inputs, how: Method) -> Float64Array:
+    """``accelerations`` with infinitesimal motions.  These belong to all loops together: each mask of active loops is
+    solved as a mechanism of its own."""
     if inputs.active is None or inputs.active.all():
-        return motion_under(mech, inputs, how)[1]
+        return constrained_motion(mech, inputs, how)[1]
     pushed = np.zeros((mech.n_links, 6)) if inputs.wrenches is None else np.asarray(inputs.wrenches)
     forces = pushed.reshape(*pushed.shape[:-2], -1)
 
@@ -186,20 +184,20 @@ def _by_decomposition(mech: Mechanism, inputs: Inputs, how: Method) -> Float64Ar
         wrenches = forces.reshape(*forces.shape[:-1], mech.n_links, 6)
         return accelerations(mech, Inputs((q, v, tau), None, wrenches), how._replace(rank=None))
 
-    return for_each_mask(held, mech, inputs.active, *inputs.arrays, forces)
+    return map_over_masks(held, mech, inputs.active, *inputs.arrays, forces)
 
 
-def motion_under(
+def constrained_motion(
     mech: Mechanism, inputs: Inputs, how: Method = SVD, undetermined: bool = False
 ) -> tuple[Terms, Float64Array]:
-    """The terms of the equations of motion of (q, v, tau), and their solution by NumPy's linear algebra, for loops that
-    may be open; with ``undetermined``, the least where something without inertia is in balance."""
+    """The terms of the equations of motion and the accelerations, by NumPy's linear algebra; loops may be open.
+    ``undetermined``: accept massless parts in balance, with the least accelerations."""
     q, v, tau = inputs.arrays
     method = "svd" if how.name == "elimination" else how.name
     at, rank = moving_terms(mech, q, v, how.tolerance, inputs.active, how.rank)
     if mech.loops and has_infinitesimal_motions(mech):
         method = "svd" if method == "lagrange" else method
-    force, bias = tau - bias_under(mech, at, q, v, inputs.wrenches), at.bias
+    force, bias = tau - spanning_tree_bias(mech, at, q, v, inputs.wrenches), at.bias
     if how.baumgarte is not None:
         alpha, beta = _gains(how.baumgarte)
         rates = times(at.jacobian, v)
@@ -216,7 +214,7 @@ def motion_under(
         if how.independent is not None:
             raise MechanismError("method='lagrange' has no independent coordinates: leave out method or independent")
         return at, _lagrange(mech, at, force, bias, svd.rank)
-    basis = basis_by(method, at.jacobian, bias, svd, independent_at(mech, q, how.independent))
+    basis = acceleration_basis(method, at.jacobian, bias, svd, independent_at(mech, q, how.independent))
     return at, null_space_accelerations(mech, at, force, basis, undetermined)
 
 
@@ -228,8 +226,7 @@ def moving_terms(
     active: Float64Array | None = None,
     rank: Any = None,
 ) -> tuple[Terms, Any]:
-    """The ``terms`` with rows behind the constraints that keep infinitesimal motions from moving, where there are some,
-    and the rank of all rows, None if it is not known before."""
+    """The ``terms`` with rows appended that block infinitesimal motions, and the rank of all rows, None if unknown."""
     at = terms(mech, q, v, tolerance, active, infinitesimal=True)
     if not mech.loops or not has_infinitesimal_motions(mech):
         return at, rank
@@ -243,8 +240,8 @@ def moving_terms(
 def null_space_accelerations(
     mech: Mechanism, at: Terms, force: np.ndarray, onto: Basis, undetermined: bool = False
 ) -> np.ndarray:
-    """a = K (K* M K)^-1 K* (F - M k) + k (2.43b), with ``onto`` K and k.  Where K is filled up with zeros, ones on the
-    diagonal of K* M K keep them out of it."""
+    """a = K (K* M K)^-1 K* (F - M k) + k (2.43b), with ``onto`` K and k.  Columns of zeros that pad K get ones on the
+    diagonal of K* M K."""
     basis, offset = onto
     transposed = basis.swapaxes(-1, -2)
     projected = transposed @ at.mass
@@ -254,30 +251,30 @@ def null_space_accelerations(
         diagonal += ~basis.any(axis=-2)
     driving = times(transposed, force) - times(projected, offset)
     if undetermined and not has_inertia(mech, reduced):
-        return times(basis, _in_balance(mech, reduced, driving, force)) + offset
+        return times(basis, _balanced_motion(mech, reduced, driving, force)) + offset
     require_inertia_of_motions(mech, reduced)
     return times(basis, solved(reduced, driving)) + offset
 
 
-def by_least_norm(mech: Mechanism, at: Terms, bias: np.ndarray, rank: Any = None) -> Basis:
+def least_norm_basis(mech: Mechanism, at: Terms, bias: np.ndarray, rank: Any = None) -> Basis:
     """K, orthonormal in dimensionless coordinates, and the least k with G k + ``bias`` = 0."""
     svd = decomposed_jacobian(mech, at.jacobian, rank=rank)
     return svd.null, -svd.solve(bias)
 
 
 def response(mech: Mechanism, q: np.ndarray, active: Float64Array | None = None) -> Float64Array:
-    """(..., nv, nv): K (K* M K)^-1 K*, accelerations per joint force under the constraints that are ``active``; of any
-    position, by singular values."""
+    """(..., nv, nv): K (K* M K)^-1 K*, accelerations per joint force under the ``active`` constraints, by singular
+    values: also in singular positions."""
     at = terms(mech, q, np.zeros(mech.nv), active=active)
     each = Terms(*(x[..., None, :, :] if k in (0, 2) else x[..., None, :] for k, x in enumerate(at)))
     batch = each.bias.shape[:-2]
-    onto = by_least_norm(mech, each, np.zeros((*batch, mech.nv, mech.n_constraints)))
+    onto = least_norm_basis(mech, each, np.zeros((*batch, mech.nv, mech.n_constraints)))
     return null_space_accelerations(mech, each, np.broadcast_to(np.eye(mech.nv), (*batch, mech.nv, mech.nv)), onto)
 
 
 def has_inertia(mech: Mechanism, reduced: np.ndarray) -> bool:
-    """Whether ``K* M K``, (..., p, p), is positive in every state that is known.  It is, unless joints of the spanning
-    tree can move without moving mass."""
+    """Whether ``K* M K``, (..., p, p), is positive definite in every finite state.  It is, unless joints of the
+    spanning tree can move without moving mass."""
     if not mech.parameters.singular_joints or not reduced.size:
         return True
     reduced = reduced[np.isfinite(reduced).all(axis=(-1, -2))]
@@ -289,15 +286,15 @@ def has_inertia(mech: Mechanism, reduced: np.ndarray) -> bool:
     return bool((smallest > SINGULAR_TOLERANCE).all())
 
 
-def require_inertia_of_motions(mech: Mechanism, reduced: np.ndarray, what: str = "forward_dynamics") -> None:
-    """Refuse states in which a motion that the loops allow has no inertia; ``reduced`` is K* M K, (..., p, p)."""
+def require_inertia_of_motions(mech: Mechanism, reduced: np.ndarray, quantity: str = "forward_dynamics") -> None:
+    """Raise if an allowed motion has no inertia; ``reduced`` is K* M K, (..., p, p)."""
     if not has_inertia(mech, reduced):
-        raise inertia_error(mech, what)
+        raise inertia_error(mech, quantity)
 
 
-def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """(..., p): the least y with K* M K y = ``driving``, where K* M K is singular.  It is unique but for motions that
-    need no forces, so that reactions are; there is one if nothing drives what has no inertia."""
+def _balanced_motion(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force: np.ndarray) -> np.ndarray:
+    """(..., p): the least y with K* M K y = ``driving`` for singular K* M K.  It exists if no force drives a massless
+    motion, and is unique up to motions without forces, so that reactions are unique."""
     svd = decompose(inertia, SINGULAR_TOLERANCE)
     y = svd.solve(driving)
     left = np.abs(times(inertia, y) - driving).max(axis=-1, initial=0.0)
@@ -312,11 +309,11 @@ def _in_balance(mech: Mechanism, inertia: np.ndarray, driving: np.ndarray, force
 
 def _lagrange(mech: Mechanism, at: Terms, force: np.ndarray, bias: np.ndarray, rank: Any) -> np.ndarray:
     """Accelerations from multipliers (2.4, 2.5), in dimensionless coordinates and constraints.  With M = L L* and
-    G L^-* = U S W*, G M^-1 G* is U S^2 U*: constraints that others imply get the multipliers of least norm instead of a
-    division by zero."""
+    G L^-* = U S W*, G M^-1 G* is U S^2 U*: redundant constraints get the multipliers of least norm, without division by
+    zero."""
     rows, columns = sizes(mech).rows, sizes(mech).columns
     mass, force, bias = columns[:, None] * at.mass * columns, columns * force, rows * bias
-    known = np.isfinite(mass).all(axis=(-1, -2), keepdims=True)  # elsewhere G is unknown, and so is what follows
+    known = np.isfinite(mass).all(axis=(-1, -2), keepdims=True)  # elsewhere the state is unknown, and so is the result
     try:
         root = np.linalg.cholesky(np.where(known, mass, np.eye(mech.nv)))
     except np.linalg.LinAlgError:
@@ -351,24 +348,24 @@ def null_space(
     one_of("method", method, ("svd", "elimination", *METHODS))
     (q,) = checked_arrays(mech, q=q)
     if method == "elimination" and independent is tolerance is active is None and serves(mech, "closed_null_space"):
-        found = answer(mech, "closed_null_space", q)
-        if found is not None:
-            return found[0]
+        results = call_kernel(mech, "closed_null_space", q)
+        if results is not None:
+            return results[0]
     method = "svd" if method == "elimination" else method
     mask = loop_mask(mech, active, q=q)
-    jacobian, rank = that_count(mech, constraint_jacobian(mech, q), mask, tolerance), None
+    jacobian, rank = mask_constraints(mech, constraint_jacobian(mech, q), mask, tolerance), None
     if tolerance is None and mech.loops and has_infinitesimal_motions(mech):
         if mask is not None:
-            return for_each_mask(functools.partial(null_space, method=method, independent=independent), mech, mask, q)
+            return map_over_masks(functools.partial(null_space, method=method, independent=independent), mech, mask, q)
         jacobian, rank = completed_rows(mech, jacobian, q)
     svd = decomposed_jacobian(mech, jacobian, tolerance, rank)
-    with told_of_idle_motions(mech, q, independent):
+    with explain_idle_motions(mech, q, independent):
         chosen = independent_at(mech, q, independent)
-        basis, _ = basis_by(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, chosen)
+        basis, _ = acceleration_basis(method, jacobian, np.zeros(jacobian.shape[:-1]), svd, chosen)
     dofs = int(mech.nv - np.min(svd.rank, initial=mech.nv))
-    if chosen is not None:  # as many, also without states
+    if chosen is not None:  # also known without states
         dofs = chosen.shape[0] if chosen.ndim == 1 else chosen.shape[-2]
-    if method == "svd" and independent is None and basis.ndim > 2:  # its columns stand where the singular values vanish
+    if method == "svd" and independent is None and basis.ndim > 2:  # columns of K first, columns of zeros last
         order = np.argsort(~svd.is_free, axis=-1, kind="stable")
         basis = np.take_along_axis(basis, order[..., None, :], axis=-1)
     basis = basis[..., :dofs]
@@ -379,15 +376,17 @@ def null_space(
 # -- shared -------------------------------------------------------------------------------------------
 
 
-def bias_under(mech: Mechanism, at: Terms, q: ArrayLike, v: ArrayLike, wrenches: ArrayLike | None) -> Float64Array:
-    """(..., nv): h, the joint forces of the spanning tree without accelerations, under external wrenches or none."""
+def spanning_tree_bias(
+    mech: Mechanism, at: Terms, q: ArrayLike, v: ArrayLike, wrenches: ArrayLike | None
+) -> Float64Array:
+    """(..., nv): h, the joint forces of the spanning tree at zero acceleration, under external wrenches if any."""
     if wrenches is None:
         return at.bias_force
     return tree.inverse_dynamics(mech.spanning_tree, q, v, np.zeros(mech.nv), wrenches)
 
 
 def independent_at(mech: Mechanism, q: Float64Array, independent: Any) -> np.ndarray | None:
-    """Independent coordinates as places in v, or as rows at q."""
+    """Independent coordinates as indices of v, or as rows at q."""
     if independent is None:
         return None
     if isinstance(independent, (Coordinates, ImplicitCoordinates)):
@@ -412,7 +411,7 @@ def _gains(baumgarte: Any) -> tuple[float, float]:
 
 
 def curvature_of(mech: Mechanism, q: np.ndarray, v: np.ndarray, independent: Any) -> np.ndarray | float:
-    """Second derivatives of independent coordinates while v is constant; joints and rows have none."""
+    """Second derivatives of independent coordinates at constant v; zero for joints and rows."""
     if isinstance(independent, (str, list, tuple)) and any(
         isinstance(name, str) and is_beside_velocities(mech, name) for name in names_of(independent)
     ):
@@ -423,9 +422,9 @@ def curvature_of(mech: Mechanism, q: np.ndarray, v: np.ndarray, independent: Any
 
 
 def _per_state(function: Callable[..., Any], *arrays: np.ndarray, empty: tuple[int, ...]) -> np.ndarray:
-    """Results of a function of one state for a batch of states; of the core shape ``empty`` if there are none."""
+    """A function of one state evaluated for a batch; the core shape of an empty batch is ``empty``."""
     batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
-    given = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
-    results = [np.asarray(function(*(x[state] for x in given)), dtype=float) for state in np.ndindex(batch)]
+    states = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
+    results = [np.asarray(function(*(x[state] for x in states)), dtype=float) for state in np.ndindex(batch)]
     core = results[0].shape if results else empty
     return np.array(results).reshape(*batch, *core)

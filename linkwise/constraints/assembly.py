@@ -12,33 +12,34 @@ from numpy.typing import ArrayLike, NDArray
 from ..compiler.registry import compile_instead
 from ..compiler.store import float64_function
 from ..dynamics import trees as tree
-from ..dynamics.by_joint import coordinates_by_joint, of_joints_and_links
+from ..dynamics.by_joint import coordinates_by_joint, split_joints_and_links
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
 from ..mechanism.model import NO_JOINTS
 from .decomposition import times, transposed_times
-from .driving import reached
+from .driving import drive_to_goal
 from .equations import decomposed, decomposed_motions, position_error, require_finite
 from .infinitesimal import has_infinitesimal_motions
-from .locked import Held, held_by
-from .loop_closure import Goal, LoopEquations, closed_by
-from .masks import for_each_mask, loop_mask
+from .locked import Held, hold_coordinates
+from .loop_closure import Goal, LoopEquations, close_loops
+from .masks import loop_mask, map_over_masks
 from .redundancy import decide_around, loop_equations, redundancy
 from .sizes import random_configurations, sizes, units
-from .solver import WELL_CONDITIONED, answers, has_generic_rank
+from .solver import WELL_CONDITIONED, has_generic_rank, is_reliable
 from .tolerances import LOOPS
 
-ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: they have unit length as well as numbers can say
-TRIES = 40  # guesses of ``assemble``, each further from the given one than those before
-FURTHER = 0.1  # dimensionless, in root mean square: by how much
+ROUND_OFF = 4.0 * np.finfo(float).eps  # of quaternions: smaller deviations from unit length are rounding
+TRIES = 40  # guesses of ``assemble``, each further from the given one
+FURTHER = 0.1  # dimensionless, root mean square: distance of each guess beyond the last
 CLOSED = Goal(300)
 ENERGY_STEPS = 30  # of Newton's method, to meet an energy
-AROUND = 10  # guesses that are around the given one; later ones are anywhere
+AROUND = 10  # number of guesses around the given one; later ones are anywhere
 
 
 class AssemblyError(MechanismError):
-    """Loops that cannot be closed.  ``loop`` names the worst, ``residual`` is its error, ``q`` where it was left."""
+    """Loops cannot be closed.  ``loop`` names the worst one, ``residual`` is its error, ``q`` the last
+    configuration."""
 
     def __init__(self, message: str, loop: str, residual: float, q: Float64Array):
         super().__init__(message)
@@ -56,28 +57,28 @@ def assemble(
     max_steps: int = 300,
     tries: int = TRIES,
 ) -> Float64Array:
-    """(nq,): a configuration near ``q_guess`` in which all loops are closed, the coordinates of the joints named in
-    ``hold`` unchanged but for quaternions, which get unit length; single coordinates can be held too, "base.x", or with
-    "base.yaw" a whole orientation, and those of links, "platform.x" (as in ``range_of_motion``).  A guess by joint,
-    {"crank": 0.5}, is for the other joints that of ``mech.initial``; the named ones are driven from there to their
-    coordinates, along a branch if that leads there, and move too where loops cannot be closed so; without a guess all
-    are as in ``mech.initial``.
+    """(nq,): a configuration near ``q_guess`` with all loops closed.
 
-    Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a coordinate by
-    more than half a radian or half the size of the loops.  Where that ends with a loop open, as it does at a stationary
-    point of the error (all links in one line, or a symmetric guess), it begins again from up to ``tries`` guesses in
-    all, each a little further away, then anywhere, and always the same ones; tries=1 takes only what the given guess
-    leads to.  An ``AssemblyError`` names the loop that stays open and its residual.
+    The joints named in ``hold`` keep their coordinates; quaternions get unit length.  Single coordinates can be held
+    too: "base.x", with "base.yaw" a whole orientation, and those of links, "platform.x" (as in ``range_of_motion``). A
+    guess by joint, {"crank": 0.5}, has ``mech.initial`` for other joints.  The named joints are driven along a branch
+    to their coordinates; if loops cannot be closed there, they move too.  Without a guess all are as in
+    ``mech.initial``.
 
-    Loops are closed where ``position_error``, its lengths in units of the sizes of the loops, is below ``tolerance``,
-    and to what the data allow where constraints are redundant but for rounding (``redundancy``).
+    Levenberg-Marquardt on the configuration manifold: every step reduces the error, and moves no coordinate by more
+    than half a radian or half the size of the loops.  At a stationary point of the error (all links in one line, or a
+    symmetric guess) it starts again from up to ``tries`` guesses, each a little further away, then anywhere; guesses
+    are deterministic.  An ``AssemblyError`` names the loop that stays open and its residual.
+
+    Loops are closed if ``position_error``, lengths in units of the sizes of the loops, is below ``tolerance``, or below
+    the rounding of the data for redundant constraints (``redundancy``).
     """
     hold, wanted = names_of(hold), dict[str, float]()
     if isinstance(q_guess, Mapping):
-        named, (joints, wanted) = tuple(q_guess), of_joints_and_links(mech, "q_guess", q_guess)
+        named, (joints, wanted) = tuple(q_guess), split_joints_and_links(mech, "q_guess", q_guess)
         q_guess = coordinates_by_joint(mech, "q_guess", joints)
-        if set(hold) <= set(named) and held_by(mech, named).free.any():
-            if tries > 1 and (on_branch := _on_branch(mech, mech.initial, q_guess, named, wanted)) is not None:
+        if set(hold) <= set(named) and hold_coordinates(mech, named).free.any():
+            if tries > 1 and (on_branch := _drive_on_branch(mech, mech.initial, q_guess, named, wanted)) is not None:
                 return on_branch
             if not hold:
                 with contextlib.suppress(AssemblyError):
@@ -94,12 +95,12 @@ def placed(
     wanted: Mapping[str, float],
     start: ArrayLike,
 ) -> Float64Array:
-    """(nq,): ``guess`` (nq,) with its loops closed and the named joints held, coordinates of links where they are
-    ``wanted``: on the branch of ``start`` if they can be driven there straight from it, with a warning elsewhere."""
-    q = _on_branch(mech, start, guess, named, wanted)
+    """(nq,): ``guess`` (nq,) with loops closed, the named joints held, and coordinates of links as ``wanted``.  It is
+    on the branch of ``start`` if these can be driven straight to their values; else a warning is given."""
+    q = _drive_on_branch(mech, start, guess, named, wanted)
     if q is not None:
         return q
-    q, held = assembled(mech, guess, named, wanted), held_by(mech, named)
+    q, held = assembled(mech, guess, named, wanted), hold_coordinates(mech, named)
     count = int((~held.free).sum()) + len(held.links)
     determined = loop_equations(mech).is_closed(guess, LOOPS.closed) or count > mech.nv - decomposed(mech, q).rank
     if count and not held.kept and not determined:
@@ -112,17 +113,17 @@ def placed(
     return q
 
 
-def _on_branch(
+def _drive_on_branch(
     mech: Mechanism, start: ArrayLike, guess: Float64Array, named: Sequence[str], wanted: Mapping[str, float]
 ) -> Float64Array | None:
-    """(nq,): with the named joints where a guess has them, on the branch of ``start``; None where that is not met, and
-    where the guess is closed as it is."""
-    held = held_by(mech, named, {name: value for name, value in wanted.items() if name in named})
+    """(nq,): a configuration on the branch of ``start`` with the named joints as in ``guess``.  None if it is not
+    reached, or if the guess is closed already."""
+    held = hold_coordinates(mech, named, {name: value for name, value in wanted.items() if name in named})
     if not named or held.kept or (not held.links and loop_equations(mech).is_closed(guess, LOOPS.closed)):
         return None
     with contextlib.suppress(AssemblyError):
         (start,) = checked_arrays(mech, q=start)
-        return reached(mech, assembled(mech, start, (), {}), guess, held)
+        return drive_to_goal(mech, assembled(mech, start, (), {}), guess, held)
     return None
 
 
@@ -134,14 +135,14 @@ def assembled(
     goal: Goal = CLOSED,
     tries: int = TRIES,
 ) -> Float64Array:
-    """(nq,): ``assemble`` of a guess (nq,); held coordinates of links that are ``wanted`` elsewhere go there."""
-    held = held_by(mech, hold, {name: value for name, value in wanted.items() if name in hold})
+    """(nq,): ``assemble`` of a checked guess (nq,); held coordinates of links get their ``wanted`` values."""
+    held = hold_coordinates(mech, hold, {name: value for name, value in wanted.items() if name in hold})
     if not mech.loops and not held.links:
         return np.array(_with_unit_quaternions(mech, guess, "the guess"))
-    return _closed_or_refused(mech, guess, held, goal, hold, "the guess", tries)
+    return _close_or_raise(mech, guess, held, goal, hold, "the guess", tries)
 
 
-def _closed_or_refused(
+def _close_or_raise(
     mech: Mechanism,
     q: np.ndarray,
     held: Held,
@@ -150,14 +151,14 @@ def _closed_or_refused(
     name: str,
     tries: int = 1,
 ) -> np.ndarray:
-    """q with its loops closed and its quaternions of unit length, or an error about ``name``."""
+    """q with loops closed and unit quaternions; raises an error about ``name`` if they cannot be closed."""
     start = _with_unit_quaternions(mech, q, name)
     if tries > 1 and q.size:
         decide_around(mech, start.reshape(-1, mech.nq)[0])
     equations, free, kept = held.equations(mech, start), held.free, held.kept
-    q = closed_by(equations, start, goal, free, kept)
+    q = close_loops(equations, start, goal, free, kept)
     if tries > 1 and free.any():
-        q = _searched(equations, start, q, goal, tries, free, kept)
+        q = _search_guesses(equations, start, q, goal, tries, free, kept)
     if np.any(~equations.is_closed(q, goal.tolerance)):
         _refuse_open(mech, q, hold, tries)
     _refuse_mirrored(equations, q)
@@ -165,7 +166,7 @@ def _closed_or_refused(
 
 
 def _with_unit_quaternions(mech: Mechanism, q: np.ndarray, name: str) -> np.ndarray:
-    """q, finite, with its quaternions of unit length; what has that stays as it is, to the last digit."""
+    """q with unit quaternions, checked to be finite; unit quaternions stay unchanged to the last digit."""
     if mech.coordinates.rates_are_velocities:
         require_finite(mech, q, f"{name} is not finite")
         return q
@@ -176,7 +177,7 @@ def _with_unit_quaternions(mech: Mechanism, q: np.ndarray, name: str) -> np.ndar
     return np.where(np.abs(unit - q) > ROUND_OFF, unit, q)
 
 
-def _searched(
+def _search_guesses(
     equations: LoopEquations,
     start: np.ndarray,
     q: np.ndarray,
@@ -185,8 +186,8 @@ def _searched(
     free: np.ndarray,
     kept: Sequence[int],
 ) -> np.ndarray:
-    """q, and where its loops are open or back to back what other guesses lead to, if any of them does: first some
-    around ``start``, then any; of parts that share no coordinate each by itself."""
+    """q, with loops that are open or back to back closed from other guesses, if one succeeds.  Guesses are first around
+    ``start``, then anywhere; parts that share no coordinate are searched separately."""
     mech, columns, parts = equations.mech, equations.sizes.columns, equations.parts
     starts, placed_q = np.array(start).reshape(-1, mech.nq), np.array(q).reshape(-1, mech.nq)
     rng = np.random.default_rng(0)
@@ -202,16 +203,18 @@ def _searched(
         guess = tree.integrate(mech, starts[failed], free * change, 1.0)
         guess[..., kept] = starts[failed][..., kept]
         is_open = is_open[failed]
-        guess = np.where(parts.at_places(is_open), guess, placed_q[failed])  # the others stay where they are
-        there = closed_by(equations, guess, goal, free, kept)
+        guess = np.where(parts.spread_to_positions(is_open), guess, placed_q[failed])  # the others stay where they are
+        there = close_loops(equations, guess, goal, free, kept)
         placed_q[failed] = np.where(
-            parts.at_places(is_open & _are_assembled(equations, there, goal.tolerance)), there, placed_q[failed]
+            parts.spread_to_positions(is_open & _are_assembled(equations, there, goal.tolerance)),
+            there,
+            placed_q[failed],
         )
     return placed_q.reshape(q.shape)
 
 
 def _are_assembled(equations: LoopEquations, q: np.ndarray, tolerance: float) -> np.ndarray:
-    """(..., parts): whether all loops of each part are closed and none back to back."""
+    """(..., parts): whether all loops of each part are closed, and none back to back."""
     return equations.are_closed(q, tolerance) & equations.are_aligned(q)
 
 
@@ -227,18 +230,18 @@ def project(
     aim: float | None = None,
     active: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """(q, v) moved the least that closes all loops, or those that are ``active``, and satisfies their velocity
-    constraints (3.10, 3.11), by G^+; lengths in units of the sizes of loops, so that the result does not depend on
-    units.
+    """(q, v) projected onto the constraints, or the ``active`` ones: the nearest state (3.10, 3.11), by G^+.
+
+    Lengths are in units of the sizes of loops, so that the result does not depend on units.
 
     energy    if given, kinetic plus potential energy afterwards: the state is moved along the gradient of the energy
               on the constraint manifold
-    largest   an ``AssemblyError`` says so if a coordinate would have to move further (lengths in units of the sizes of
-              loops): the state was not near the mechanism's branch, and jumping to another would be silent
+    largest   largest move of a coordinate (lengths in units of the sizes of loops): beyond it, ``AssemblyError`` is
+              raised, because projection might jump silently to another branch
     rank      (...): no more than this many constraints are independent (see ``generic_rank``)
     aim       an error below ``tolerance`` to which loops are closed if they can be, about round-off by default
-    active    (..., len(mech.loops)) booleans: loops that count, state by state; sizes are those of the mechanism that
-              has no others
+    active    (..., len(mech.loops)) booleans: active loops, state by state; sizes are those of the mechanism with
+              these loops only
     """
     start, v = checked_arrays(mech, q=q, v=v)
     if active is not None:
@@ -251,11 +254,11 @@ def project(
         def held(part: Mechanism, q: Any, v: Any, *energies: Any) -> Float64Array:
             return np.concatenate(project(part, q, v, *(x[..., 0] for x in energies), **how), axis=-1)
 
-        state = for_each_mask(held, mech, mask, start, v, *energies)
+        state = map_over_masks(held, mech, mask, start, v, *energies)
         return state[..., : mech.nq], state[..., mech.nq :]
     goal = Goal(60, tolerance, aim)
     unit = _with_unit_quaternions(mech, start, "the configuration")
-    quick = projected_by_elimination(loop_equations(mech), unit, v, goal, rank)
+    quick = project_by_elimination(loop_equations(mech), unit, v, goal, rank)
     if quick is None:
         q = _reclosed(mech, unit, goal)
     else:
@@ -273,13 +276,13 @@ def project(
         )
     v = _consistent_velocities(mech, q, v, rank) if quick is None else quick[1]
     if energy is not None:
-        q, v = _at_energy(mech, start, (q, v), energy, goal, largest, rank)
-    return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # velocities may be more than configurations
+        q, v = _restore_energy(mech, start, (q, v), energy, goal, largest, rank)
+    return np.array(np.broadcast_to(q, (*v.shape[:-1], mech.nq))), v  # v may have a larger batch than q
 
 
 def _reclosed(mech: Mechanism, q: np.ndarray, goal: Goal) -> np.ndarray:
-    """q, nearly closed, with its loops closed."""
-    return _closed_or_refused(mech, q, Held(np.ones(mech.nv, dtype=bool)), goal, (), "the configuration")
+    """q with its nearly closed loops closed."""
+    return _close_or_raise(mech, q, Held(np.ones(mech.nv, dtype=bool)), goal, (), "the configuration")
 
 
 def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -288,13 +291,13 @@ def _largest_move(mech: Mechanism, start: np.ndarray, q: np.ndarray) -> np.ndarr
 
 
 def _consistent_velocities(mech: Mechanism, q: np.ndarray, v: np.ndarray, rank: Any) -> np.ndarray:
-    """v - G^+ G v, the nearest, and what drives ask for."""
+    """v - G^+ G v, the nearest allowed velocity, plus prescribed rates of drives."""
     parts = decomposed_motions(mech, q, rank)
     consistent = times(parts.null, times(parts.null_rows, v))
     return consistent + parts.solve(mech.constraints.drive_rates) if mech.constraints.driven else consistent
 
 
-def _at_energy(
+def _restore_energy(
     mech: Mechanism,
     start: np.ndarray,
     state: tuple[np.ndarray, np.ndarray],
@@ -303,9 +306,9 @@ def _at_energy(
     largest: float,
     rank: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's iteration along the gradient of the energy on the constraint manifold: that of velocities alone where
-    they have energy enough, since moving positions near a singular position is ill-conditioned, or where positions
-    would leave the neighbourhood of the start."""
+    """The state moved along the gradient of the energy on the constraint manifold, by Newton's iteration.  Velocities
+    alone are moved if their energy suffices, because moving positions is ill-conditioned near singular positions, or if
+    positions would leave the neighbourhood of the start."""
     (q, v), energy = state, real_numbers("energy", energy)
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "energy": energy.shape})
     # Potential energies cancel to less than weight times size.
@@ -321,20 +324,22 @@ def _at_energy(
         null = decomposed_motions(mech, q, rank).null
         momentum = times(tree.mass_matrix(mech, q), v)
         slow = (near & (kinetic < 4.0 * np.abs(excess)))[..., None]
-        # By unit steps along the degrees of freedom; a velocity is that of such a step in the time of a fall.
+        # Unit steps along the degrees of freedom; velocities are unit steps in the time of a fall.
         rises = [transposed_times(null, x) for x in (slow * tree.gravity_force(mech, q), rate * momentum)]
         square = sum((rise**2).sum(axis=-1) for rise in rises)
         slopes = [times(null, rises[0]), rate * times(null, rises[1])]
-        way = -np.divide(excess, square, out=np.zeros_like(excess), where=square > 0.0)[..., None]
+        factor = -np.divide(excess, square, out=np.zeros_like(excess), where=square > 0.0)[..., None]
         if np.any(slow):
-            moved = tree.integrate(mech, q, way * slopes[0], 1.0)
+            moved = tree.integrate(mech, q, factor * slopes[0], 1.0)
             stays = _largest_move(mech, start, moved) <= largest
             near = near & stays
             if not np.all(stays):
                 continue
             q = _reclosed(mech, moved, goal)
-        v = _consistent_velocities(mech, q, v + way * slopes[1], rank)
-    if np.all(np.abs(excess) <= 1e-6 * scale):  # at singular positions loops, and so energies, are known no better
+        v = _consistent_velocities(mech, q, v + factor * slopes[1], rank)
+    if np.all(
+        np.abs(excess) <= 1e-6 * scale
+    ):  # at singular positions loops, and so energies, are known to this precision only
         return q, v
     worst = int(np.argmax(np.ravel(np.abs(excess) / scale)))
     wanted, surplus = np.ravel(np.broadcast_to(energy, excess.shape))[worst], np.ravel(excess)[worst]
@@ -350,12 +355,12 @@ def generic_rank(
 ) -> int | NDArray[np.intp]:
     """The largest rank of G among assembled configurations near the assembled ``q``: an integer, or one per state.
 
-    At a singular position G has less than this rank, and where loops are not exactly closed redundant constraints make
-    it seem more; ``rank=`` of the other functions takes this number as a bound.
+    At a singular position G has a lower rank; with loops that are not exactly closed, redundant constraints raise it.
+    Pass the result as ``rank=`` to other functions, as an upper bound.
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
-    # An error e of closed loops leaves displacements of its root along infinitesimal motions, and ranks with them.
+    # An error e of closed loops allows displacements sqrt(e) along infinitesimal motions, which change ranks.
     most = redundancy(mech).rank if mech.loops and has_infinitesimal_motions(mech) else None
     largest = decomposed(mech, q, tolerance, most).rank
     rng = np.random.default_rng(seed)
@@ -363,7 +368,7 @@ def generic_rank(
     columns = equations.sizes.columns
     for size in (1e-2, 3e-2):
         near = tree.integrate(mech, q, size * columns * rng.normal(size=mech.nv), 1.0)
-        near = closed_by(equations, near, Goal(100))
+        near = close_loops(equations, near, Goal(100))
         closed = equations.is_closed(near, LOOPS.closed)
         largest = np.where(closed, np.maximum(largest, decomposed(mech, near, tolerance, most).rank), largest)
     return int(largest) if q.ndim == 1 else largest
@@ -373,7 +378,7 @@ def generic_rank(
 
 
 def worst_loop(mech: Mechanism, q: np.ndarray) -> tuple[str, float]:
-    """The loop that is open the furthest at q (nq,), and by how much."""
+    """The loop with the largest error at q (nq,), and its error."""
     error = position_error(mech, q)
     at = {loop.name: mech.constraints.rows(loop.name) for loop in mech.loops}
     gaps = {name: float(np.linalg.norm((sizes(mech).rows * error)[rows])) for name, rows in at.items()}
@@ -430,15 +435,13 @@ def _refuse_mirrored(equations: LoopEquations, q: np.ndarray) -> None:
 # -- small gaps, by compiled elimination ---------------------------------------------------------------------------
 
 
-def projected_by_elimination(
+def project_by_elimination(
     equations: LoopEquations, q: np.ndarray, v: np.ndarray, goal: Goal, rank: Any
 ) -> tuple[Float64Array, Float64Array] | None:
-    """(q, v) moved the least that closes all loops and satisfies their velocity constraints; configurations with errors
-    below the aim stay as they are.
+    """(q, v) projected onto the constraints by compiled elimination; configurations with errors below the aim stay.
 
-    None where the elimination cannot be relied on for some state or does not close loops to the tolerance, and where
-    that takes a search: loops that are open by more than a milliradian, or a thousandth of their size, or that close to
-    the rounding of the data only.
+    None if elimination is unreliable for some state, or does not close loops to the tolerance.  None also if closing
+    needs a search: loops open by more than a milliradian or a thousandth of their size, or closed to rounding only.
     """
     mech = equations.mech
     if (
@@ -457,7 +460,9 @@ def projected_by_elimination(
     kernel, to = float64_function(mech, "closed_projection"), q
     if (size > goal.finest).any():
         to = np.where((size > goal.finest)[..., None], kernel(q, np.zeros(mech.nv))[0][..., : mech.nq], q)
-    state, reliability = kernel(to, v)  # velocities are those before its last correction: now there is next to none
-    if not (np.all(answers(reliability, WELL_CONDITIONED)) and np.all(equations.is_closed(to, goal.tolerance))):
+    state, reliability = kernel(
+        to, v
+    )  # a second call: velocities belong to the configuration before the last correction
+    if not (np.all(is_reliable(reliability, WELL_CONDITIONED)) and np.all(equations.is_closed(to, goal.tolerance))):
         return None
     return to, state[..., mech.nq :]

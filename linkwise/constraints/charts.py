@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 from ..dynamics import trees as tree
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Mechanism, MechanismError
-from .accelerations import bias_under, independent_at, terms
+from .accelerations import independent_at, spanning_tree_bias, terms
 from .assembly import generic_rank
 from .coordinates import FAILING, ChartError, Coordinates, ImplicitCoordinates, linear_coordinates
 from .decomposition import Decomposition, decompose, orthonormalized, row_sizes
 from .equations import decomposed_jacobian, one_state, require_holonomic, warn_if_open
-from .formulations import Loops, along_rows
+from .formulations import Loops, row_basis
 from .redundancy import closable_error, closable_jacobian
 from .sizes import sizes
 from .tolerances import LOOPS
@@ -33,17 +33,17 @@ SLOWEST = 0.9  # contraction rate of Newton's iteration above which it is not co
 class LocalParametrization:
     """A chart around ``origin``; make one with ``local_parametrization``.
 
-    Coordinates y that are joints or rows are relative: y = R (q - origin), zero at the origin.  With the crank as the
-    independent joint ``configuration([0.1])`` has it turned by 0.1 from where it is at the origin, not to 0.1.
+    Coordinates y of joints or rows are relative: y = R (q - origin), zero at the origin.  With the crank as the
+    independent joint ``configuration([0.1])`` has it turned by 0.1 from its angle at the origin, not to 0.1.
 
-    ``y`` may be given with a configuration where it is known; otherwise it is looked for near that of the origin.
+    A known ``y`` may be passed with a configuration; otherwise it is searched for near its value at the origin.
     """
 
     mechanism: Mechanism
     origin: Float64Array
     coordinates: ImplicitCoordinates
     rank: int
-    rows: Float64Array | None = None  # of linear coordinates, y = rows (q - origin); None for others
+    rows: Float64Array | None = None  # linear coordinates: y = rows (q - origin); None for others
 
     def independent_state(
         self, q: ArrayLike, v: ArrayLike, guess: ArrayLike | None = None
@@ -56,12 +56,13 @@ class LocalParametrization:
     def configuration(
         self, y: ArrayLike, guess: ArrayLike | None = None, tolerance: float = LOOPS.closed, max_steps: int = 30
     ) -> Float64Array:
-        """(nq,): Psi(y), by Newton's iteration on [R(q, y); g(q)] from ``guess`` (the origin if none is given); y of
-        joints and rows is what they differ by from the origin.
+        """(nq,): Psi(y), by Newton's iteration on [R(q, y); g(q)] from ``guess``, by default the origin.
+
+        y of joints and rows is relative to the origin.
 
         It stops when the distance to the solution, rho / (1 - rho) times the last step with the contraction rate rho
         estimated from the steps, is below ``tolerance`` (2.3.1), lengths in units of the loops' sizes, and raises
-        ``ChartError`` where it does not contract.
+        ``ChartError`` if it does not contract.
         """
         (q,), y = self._state(q=self.origin if guess is None else guess), self.coordinates.given("y", y)
         first = rho = 0.0
@@ -74,10 +75,10 @@ class LocalParametrization:
                 break
             q = tree.integrate(self._m, q, change, 1.0)
             if size == 0.0:
-                return self._found(q, y, tolerance)
+                return self._search_y(q, y, tolerance)
             rho = (size / first) ** (1.0 / (j + 1)) if j else 0.5
             if rho < 1.0 and rho / (1.0 - rho) * size <= tolerance:
-                return self._found(q, y, tolerance)
+                return self._search_y(q, y, tolerance)
             if j > 3 and rho > SLOWEST:
                 break
         raise ChartError(
@@ -103,7 +104,7 @@ class LocalParametrization:
         return self._basis(q, closable_jacobian(self._m, q), np.zeros(self._m.n_constraints), self._y(q, y))[0]
 
     def velocity(self, q: ArrayLike, y_rate: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
-        """(nv,): v = K dy/dt (2.42a), and k with G k = rates of the drives, R k = 0, where there are some."""
+        """(nv,): v = K dy/dt (2.42a), plus k with G k = rates of the drives and R k = 0."""
         (q,) = self._state(q=q)
         basis, driven = self._basis(q, closable_jacobian(self._m, q), -self._m.constraints.drive_rates, self._y(q, y))
         return basis @ self.coordinates.given("y_rate", y_rate) + driven
@@ -133,7 +134,7 @@ class LocalParametrization:
         q, v, tau = self._state(wrenches, q=q, v=v, tau=tau)
         at, y = terms(self._m, q, v), self._y(q, y)
         basis, offset = self._accelerations(q, v, y, at.jacobian, at.bias)
-        force = tau - bias_under(self._m, at, q, v, wrenches) - at.mass @ offset
+        force = tau - spanning_tree_bias(self._m, at, q, v, wrenches) - at.mass @ offset
         return np.linalg.solve(basis.T @ at.mass @ basis, basis.T @ force)
 
     def recentred(self, q: ArrayLike) -> LocalParametrization:
@@ -153,11 +154,11 @@ class LocalParametrization:
     def _basis(
         self, q: np.ndarray, jacobian: np.ndarray, bias: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """K, and the k with G k = -bias along which y does not accelerate but for the curvature of R."""
+        """K, and k with G k = -bias along which y accelerates by the curvature of R only."""
         rows, scale = self.coordinates.rows(q, y), sizes(self._m)
         loops = Loops(scale.dimensionless(jacobian), scale.rows * bias, self._m.nv - len(rows))
         try:
-            return along_rows(loops, rows, scale.columns)
+            return row_basis(loops, rows, scale.columns)
         except MechanismError as error:
             raise ChartError(str(error)) from None
 
@@ -174,12 +175,13 @@ class LocalParametrization:
         return decompose(conditions, rows=self._units(conditions), columns=scale.columns)
 
     def _units(self, conditions: np.ndarray) -> np.ndarray:
-        """(p + m,): what makes the conditions dimensionless; coordinates by the largest of their derivatives."""
+        """(p + m,): factors that make the conditions dimensionless; coordinates are scaled by their largest
+        derivative."""
         scale = sizes(self._m)
         count = len(conditions) - len(scale.rows)
         return np.concatenate([1.0 / row_sizes(conditions[:count] * scale.columns)[:, 0], scale.rows])
 
-    def _found(self, q: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
+    def _search_y(self, q: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
         residual = np.concatenate([self.coordinates.residual(q, y), closable_error(self._m, q)])
         error = np.linalg.norm(self._units(self.conditions(q, y)) * residual)
         if not error <= 1e3 * tolerance:
@@ -192,12 +194,12 @@ class LocalParametrization:
 def local_parametrization(mech: Mechanism, q: ByJoint, independent: Any = None) -> LocalParametrization:
     """A chart of the constraint manifold around the assembled configuration ``q``.
 
-    independent   None: coordinates in the tangent space at q (3.1); joint names: what their coordinates differ by from
-                  those at q (partitioning); rows (p, nv): y = R (q - origin) (2.32); ``Coordinates``: any functions
+    independent   None: coordinates in the tangent space at q (3.1); joint names: their coordinates relative
+                  to q (partitioning); rows (p, nv): y = R (q - origin) (2.32); ``Coordinates``: any functions
                   y = c(q); ``implicit_coordinates(...)``: any relation R(q, y) = 0 (2.25)
 
-    ``ChartError`` if they do not describe the motion at q (2.27, 2.28); a ``MechanismWarning`` where loops are open by
-    more than a thousandth of their size or 1 mrad.
+    Raises ``ChartError`` if they do not describe the motion at q (2.27, 2.28); warns of loops open by more than a
+    thousandth of their size or 1 mrad.
     """
     q = one_state("local_parametrization", mech, q=q)[0].copy()
     require_holonomic("local_parametrization", mech)
@@ -228,7 +230,7 @@ def _rows(mech: Mechanism, q: np.ndarray, independent: Any, rank: int) -> np.nda
 
 
 def _relation(q: np.ndarray, coordinates: Coordinates | ImplicitCoordinates) -> ImplicitCoordinates:
-    """Any kind of independent coordinates as a relation that starts at q."""
+    """Independent coordinates of either kind as a relation, with guesses at q."""
     if isinstance(coordinates, ImplicitCoordinates):
         return replace(coordinates, guess=coordinates.value(q))
     return coordinates.as_implicit(q)

@@ -26,7 +26,7 @@ from ..mechanism import Mechanism, MechanismError, require_mechanism
 from ..mechanism.checks import names_of
 
 Relation = Callable[..., Any]
-COMPLEX_STEP = 1e-30  # no difference is taken, so no digits are lost however small it is
+COMPLEX_STEP = 1e-30  # without subtraction, so that no digits are lost
 SETTLED = 1e-13  # relative change of y below which its Newton iteration has converged
 FAILING = 1e12  # condition number beyond which coordinates do not describe the motion
 
@@ -48,18 +48,18 @@ class Coordinates(NamedTuple):
     bias: Callable[[Float64Array, Float64Array], Float64Array]
 
     def curvature(self, q: Float64Array, v: Float64Array) -> Float64Array:
-        """(p,): the bias, by the name that it has for every kind of coordinates."""
+        """(p,): the bias; the name that all kinds of coordinates share."""
         return self.bias(q, v)
 
     def as_implicit(self, q: Float64Array) -> ImplicitCoordinates:
-        """The same coordinates as a relation; ``q`` is where they are looked for first."""
+        """These coordinates as a relation, with the guess c(q)."""
         start = np.asarray(self.value(q), dtype=float)
         same = _AsRelation(self, len(start))
         return ImplicitCoordinates(same.residual, same.by_q, same.by_y, same.bias, start)
 
 
 class _AsRelation(NamedTuple):
-    """The equations c(q) - y = 0 of so many coordinates; methods, since these can be pickled."""
+    """The equations c(q) - y = 0; a class, because its methods can be pickled."""
 
     coordinates: Coordinates
     size: int
@@ -85,8 +85,8 @@ class ImplicitCoordinates:
     by_q(q, y)               (p, nv): D1 R
     by_y(q, y)               (p, p): D2 R
     bias(q, v, y, y_rate)    (p,): second derivative of R while v and dy/dt are constant
-    guess                    (p,): where y is looked for if nothing nearer is known
-    recipe                   what ``implicit_coordinates`` was given, by which it is pickled
+    guess                    (p,): default guess of y
+    recipe                   arguments of ``implicit_coordinates``, for pickling
     """
 
     residual: Callable[[Float64Array, Float64Array], Float64Array]
@@ -105,7 +105,7 @@ class ImplicitCoordinates:
         """(p,): the y near ``guess`` with R(q, y) = 0: the inverse of Psi (2.14), by Newton's iteration."""
         q, y = real_numbers("q", q), self.guess if guess is None else self.given("guess", guess)
         for _ in range(max_steps):
-            change = -self._solved(q, y, self.residual(q, y))
+            change = -self._solve_for_rates(q, y, self.residual(q, y))
             y = y + change
             if not np.isfinite(change).all():
                 break
@@ -120,7 +120,7 @@ class ImplicitCoordinates:
         """(p, nv): dy/dt = rows v, by differentiating R (2.26): -D2 R^-1 D1 R."""
         q = real_numbers("q", q)
         y = self.value(q) if y is None else self.given("y", y)
-        return -self._solved(q, y, self.by_q(q, y))
+        return -self._solve_for_rates(q, y, self.by_q(q, y))
 
     def rate(self, q: ArrayLike, v: ArrayLike, y: ArrayLike) -> Float64Array:
         """(p,): dy/dt (2.26)."""
@@ -130,23 +130,23 @@ class ImplicitCoordinates:
         return rows @ v
 
     def curvature(self, q: ArrayLike, v: ArrayLike, y: ArrayLike | None = None) -> Float64Array:
-        """(p,): second derivative of y while v is constant, from that of R."""
+        """(p,): second derivative of y at constant v, from the second derivative of R."""
         q, v = real_numbers("q", q), real_numbers("v", v)
         y = self.value(q) if y is None else self.given("y", y)
-        return -self._solved(q, y, self.bias(q, v, y, self.rate(q, v, y)))
+        return -self._solve_for_rates(q, y, self.bias(q, v, y, self.rate(q, v, y)))
 
     def given(self, name: str, values: Any) -> Float64Array:
-        """(p,): values of these coordinates, or of their rates, under the name that an error should call them by."""
+        """(p,): checked values of these coordinates or their rates; ``name`` is used in errors."""
         y = real_numbers(name, values)
         if y.shape != self.guess.shape:
             raise MechanismError(f"{name} has shape {y.shape}, expected {self.guess.shape}: one number per coordinate")
         return y
 
-    def _solved(self, q: np.ndarray, y: np.ndarray, right: Any) -> np.ndarray:
-        """D2 R^-1 times something; (2.27) says that it exists."""
+    def _solve_for_rates(self, q: np.ndarray, y: np.ndarray, right: Any) -> np.ndarray:
+        """D2 R^-1 ``right``; raises ``ChartError`` where (2.27) is violated."""
         matrix = np.asarray(self.by_y(q, y), dtype=float)
         try:
-            regular = not matrix.size or np.linalg.cond(matrix) < FAILING  # no coordinates are always determined
+            regular = not matrix.size or np.linalg.cond(matrix) < FAILING  # an empty set of coordinates is regular
         except np.linalg.LinAlgError:
             regular = False
         if not regular:
@@ -163,7 +163,7 @@ def linear_coordinates(mech: Mechanism, origin: Float64Array, rows: Float64Array
 
 
 class _Linear(NamedTuple):
-    """y = rows (q - origin); methods, since these can be pickled."""
+    """y = rows (q - origin); a class, because its methods can be pickled."""
 
     mech: Mechanism
     origin: Float64Array
@@ -190,10 +190,10 @@ def implicit_coordinates(
 ) -> ImplicitCoordinates:
     """Independent coordinates y given by equations R(q, y) = 0, linear or not (2.20, 2.25).
 
-    relation   ``relation(q, y)`` gives as many numbers as there are coordinates.  Written on scalars (+ - * / ** and
+    relation   ``relation(q, y)`` returns one number per coordinate.  Written on scalars (+ - * / ** and
                sin, cos, sqrt, atan2, select of ``linkwise.extend.scalar``) it is compiled with its exact derivatives
-    guess      (p,): y near which solutions are looked for
-    frames     links whose poses the relation needs: it is called as ``relation(q, y, *poses)``, each pose an array
+    guess      (p,): guess of y
+    frames     links whose poses the relation depends on: it is called as ``relation(q, y, *poses)``, each pose an array
                (4, 4) of scalars in the world
     by_q, by_y  derivatives of your own, ``by_q(q, y)`` (p, nv) along tangent directions and ``by_y(q, y)`` (p, p);
                the relation may then be any function of arrays
@@ -217,7 +217,7 @@ def implicit_coordinates(
 
 
 def _checked(function: Relation, count: int) -> Relation:
-    """The user's function, with a word about results of the wrong length."""
+    """The user's function, which raises on results of the wrong length."""
 
     def call(*arrays: Float64Array) -> Float64Array:
         result = np.asarray(function(*arrays), dtype=float)
@@ -249,7 +249,7 @@ def _complex_step(mech: Mechanism, by_q: Relation, by_y: Relation) -> Relation:
 
 
 def _traced(mech: Mechanism, relation: Relation, guess: np.ndarray, frames: Sequence[str]) -> ImplicitCoordinates:
-    """Compiled R, D1 R, D2 R and bias: the relation run on jets along every direction."""
+    """Compiled R, D1 R, D2 R and bias, by evaluating the relation on jets along every direction."""
     count = len(guess)
     frames = names_of(frames)
     for name in frames:

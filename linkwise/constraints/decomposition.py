@@ -1,4 +1,4 @@
-"""The singular value decomposition of constraint Jacobians, its rank decided state by state (spencer2004 3.1-3.7)."""
+"""The singular value decomposition of constraint Jacobians, with a rank for every state (spencer2004 3.1-3.7)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scipy.linalg.lapack import dgeqp3, dgesdd, dgesv, dorgqr
 from ..mechanism import MechanismError
 from .tolerances import LOOPS
 
-DECOMPOSED = 32  # rows: matrices with more are not decomposed where a damped step is all that is wanted
+DECOMPOSED = 32  # rows: damped steps of larger matrices are solved without decomposition
 ROUND_OFF = 1e-15  # of the trace of A A*
-LARGE = 4096  # numbers of a matrix: a smaller one is decomposed sooner than looked at
+LARGE = 4096  # entries: smaller matrices are decomposed without a search for blocks
 
 
 class Decomposition(NamedTuple):
@@ -26,8 +26,8 @@ class Decomposition(NamedTuple):
     rank   (...): the number of independent rows, which may differ from state to state
     rows, columns   (m,), (n,): the diagonals of R and C; None for ones
 
-    Its methods take and return numbers with dimensions, those of A.  Least norms and least squares are those of
-    dimensionless numbers, C^-1 x and R b, so that they do not depend on units.
+    Methods take and return numbers with the dimensions of A.  Least norms and least squares are of dimensionless
+    numbers, C^-1 x and R b, so that they do not depend on units.
     """
 
     u: np.ndarray
@@ -50,13 +50,13 @@ class Decomposition(NamedTuple):
 
     @property
     def null_rows(self) -> np.ndarray:
-        """(..., p, n): what ``null`` has of a vector: null @ null_rows @ x is the vector of the null space nearest to
-        x, by dimensionless distances."""
+        """(..., p, n): coordinates in ``null``: null @ null_rows @ x is the vector of the null space nearest to x, by
+        dimensionless distances."""
         across = np.swapaxes(self._null, -1, -2)
         return across if self.columns is None else across / self.columns
 
     def conditioning(self, rank: Any) -> np.ndarray:
-        """(...): the smallest of ``rank`` (...) singular values relative to the largest; one of none."""
+        """(...): the smallest of the first ``rank`` (...) singular values relative to the largest; 1 for rank 0."""
         ranks = np.broadcast_to(np.asarray(rank), self.s.shape[:-1])
         largest = self.s.max(axis=-1, initial=0.0)
         by_rank = np.concatenate([largest[..., None], self.s], axis=-1)
@@ -76,8 +76,8 @@ class Decomposition(NamedTuple):
 
     @property
     def _independent(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """U, 1/S and V with (R A C)^+ = V 1/S U*: of the singular values that count; for a batch, of all, with 1/0
-        taken as 0 (3.4)."""
+        """U, 1/S and V with (R A C)^+ = V 1/S U*, for nonzero singular values; in a batch for all, with 1/0 = 0
+        (3.4)."""
         if self.s.ndim == 1:
             return self.u[:, : self.rank], 1.0 / self.s[: self.rank], self.v[:, : self.rank]
         k = self.s.shape[-1]
@@ -87,7 +87,7 @@ class Decomposition(NamedTuple):
 
     @property
     def pseudo_inverse(self) -> np.ndarray:
-        """(..., n, m): C (R A C)^+ R, the Moore-Penrose inverse of dimensionless numbers."""
+        """(..., n, m): C (R A C)^+ R, the dimensionless Moore-Penrose inverse."""
         u, inverse, v = self._independent
         inverse = self._with_dimensions((v * inverse[..., None, :]) @ np.swapaxes(u, -1, -2))
         return inverse if self.rows is None else inverse * self.rows
@@ -107,8 +107,8 @@ class Decomposition(NamedTuple):
         return times(self.null, times(self.null_rows, x))
 
     def softened(self, x: np.ndarray, fraction: float) -> np.ndarray:
-        """(..., m): what is left of x where A^+ is to be the damped least-squares inverse, A* (A A* + d^2)^-1 with d
-        this fraction of the largest singular value: A^+ softened(x) = V (S / (S^2 + d^2)) U* x (spencer2004 3.3)."""
+        """(..., m): x filtered for the damped least-squares inverse (spencer2004 3.3): A^+ softened(x) =
+        A* (A A* + d^2)^-1 x = V (S / (S^2 + d^2)) U* x, with d this fraction of the largest singular value."""
         square = self.s**2
         damping = np.maximum(fraction**2 * square[..., :1], np.finfo(float).tiny)
         u = self.u[..., : self.s.shape[-1]]
@@ -120,8 +120,8 @@ def damped_solve(matrix: np.ndarray, x: np.ndarray, damping: np.ndarray) -> np.n
     """(..., n): A* (A A* + damping)^-1 x of a matrix A (..., m, n), a step of Levenberg and Marquardt; damping is
     (...).
 
-    By singular values, V (S / (S^2 + damping)) U* x, which tell redundant rows from small ones; of many rows, whose
-    decomposition takes long, by A A* itself, with rounding added to the damping.
+    By singular values, V (S / (S^2 + damping)) U* x, which separate redundant rows from small ones.  Matrices of many
+    rows, expensive to decompose, use A A* itself, with rounding added to the damping.
     """
     if matrix.shape[-2] > DECOMPOSED:
         across = np.swapaxes(matrix, -1, -2)
@@ -144,12 +144,12 @@ def decompose(
     rows: np.ndarray | None = None,
     columns: np.ndarray | None = None,
 ) -> Decomposition:
-    """The decomposition of (..., m, n) with singular values below ``tolerance`` times the largest taken as zero, and no
-    more than ``rank`` of them kept.  ``rows`` (m,) and ``columns`` (n,) make the matrix dimensionless; constraint
-    Jacobians are decomposed by ``equations.decomposed_jacobian``, which knows them.
+    """The decomposition of (..., m, n), with singular values below ``tolerance`` times the largest taken as zero, and
+    at most ``rank`` of them kept.  ``rows`` (m,) and ``columns`` (n,) make the matrix dimensionless;
+    ``equations.decomposed_jacobian`` supplies them for constraint Jacobians.
 
-    A matrix that is not finite has factors that are not, and the full rank, so that no DoF are made of it.  Rows and
-    columns that share no number with the others, as those of loops in separate clusters, are decomposed for themselves.
+    A matrix that is not finite has NaN factors and full rank, so that it adds no DoF.  Blocks that share no row or
+    column, such as loops in separate clusters, are decomposed separately.
     """
     if rows is not None:
         matrix = rows[:, None] * matrix
@@ -169,10 +169,10 @@ def decompose(
 
 
 def orthonormalized(basis: np.ndarray) -> np.ndarray:
-    """(..., n, p): orthonormal columns that span those of ``basis``, the first along its first; columns of zeros stay.
+    """(..., n, p): orthonormal columns with the span of ``basis``, the first along its first; columns of zeros stay.
 
-    Columns are divided by triangular factors from the right, twice: the first makes them orthonormal but for their
-    condition, and every row keeps its own precision however different the sizes of rows are.
+    Columns are divided by triangular factors from the right, twice: once is accurate up to their condition.  Every row
+    keeps its own precision, however different the sizes of rows are.
     """
     is_zero = ~basis.any(axis=-2)
     order = np.argsort(is_zero, axis=-1, kind="stable")[..., None, :]  # columns of zeros last
@@ -183,13 +183,13 @@ def orthonormalized(basis: np.ndarray) -> np.ndarray:
         size = np.linalg.norm(vectors, axis=-2, keepdims=True)
         vectors = vectors / np.where(size > 0.0, size, 1.0)
         upper = np.linalg.qr(vectors, mode="r") + np.eye(vectors.shape[-1]) * (size == 0.0)
-        upper = np.sign(np.einsum("...ii->...i", upper))[..., None] * upper  # as Gram and Schmidt have it
+        upper = np.sign(np.einsum("...ii->...i", upper))[..., None] * upper  # signs as in Gram-Schmidt
         vectors = vectors @ np.linalg.inv(upper)
     return np.take_along_axis(np.where(finite, vectors, np.nan), np.argsort(order, axis=-1), axis=-1)
 
 
 def row_sizes(rows: np.ndarray) -> np.ndarray:
-    """(..., p, 1): the largest entry of every row (..., p, n); 1 of rows of zeros."""
+    """(..., p, 1): the largest entry of every row of (..., p, n); 1 for rows of zeros."""
     size = np.abs(rows).max(axis=-1, initial=0.0, keepdims=True)
     return np.where(size > 0.0, size, 1.0)
 
@@ -199,8 +199,8 @@ def _scaled(x: np.ndarray, by: np.ndarray | None) -> np.ndarray:
 
 
 def _svd(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U, S and V*.  One matrix goes to LAPACK without NumPy, whose way to the same routine costs more than a
-    decomposition of this size."""
+    """U, S and V*.  A single matrix is passed to LAPACK directly: NumPy's overhead exceeds a decomposition of this
+    size."""
     if matrix.shape[-2] * matrix.shape[-1] > LARGE and len(blocks := _blocks(matrix)) > 1:
         return _svd_by_blocks(matrix, blocks)
     if matrix.ndim > 2 or not matrix.size:
@@ -212,9 +212,8 @@ def _svd(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _blocks(matrix: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows and columns of (..., m, n) that share no number other than zero with other rows and columns; one of the two
-    is empty for a row or column of zeros."""
-    from scipy.sparse import bmat, csr_array  # here: most matrices are small, and importing it takes long
+    """Rows and columns of the independent blocks of (..., m, n); one of them is empty for a row or column of zeros."""
+    from scipy.sparse import bmat, csr_array  # imported late: most matrices are small, and the import is slow
     from scipy.sparse.csgraph import connected_components
 
     m = matrix.shape[-2]
@@ -255,12 +254,12 @@ def _svd_by_blocks(
 
 
 def _counted(mask: np.ndarray) -> Any:
-    """(...): how many of the last axis are true."""
+    """(...): number of true entries along the last axis."""
     return np.intp(np.count_nonzero(mask)) if mask.ndim == 1 else mask.sum(axis=-1)
 
 
 def _bounded(counted: Any, rank: Any) -> Any:
-    """Ranks that are no larger than ``rank`` says, one number or one per matrix."""
+    """Ranks bounded by ``rank``, one number or one per matrix."""
     bound = np.asarray(rank)
     if bound.dtype.kind not in "iu" or np.any(bound < 0) or np.broadcast(counted, bound).shape != np.shape(counted):
         raise MechanismError(
@@ -271,7 +270,7 @@ def _bounded(counted: Any, rank: Any) -> Any:
 
 
 def solved(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(..., n): the inverse of the matrix (..., n, n) times the vector (..., n); one of each as in ``_svd``."""
+    """(..., n): the inverse of the matrix (..., n, n) times the vector (..., n); a single matrix by LAPACK directly."""
     if matrix.ndim + x.ndim > 3 or not matrix.size:
         return np.linalg.solve(matrix, x[..., None])[..., 0]
     _, _, y, failed = dgesv(matrix, x)
@@ -302,8 +301,8 @@ class Pivoted(NamedTuple):
 
 
 def pivoted_qr(matrices: np.ndarray) -> Pivoted:
-    """The factorizations by LAPACK, one matrix after the other: NumPy's QR of batches does not pivot, and SciPy's that
-    does takes no batches (its own interface costs more than the factorization of a matrix this small)."""
+    """Pivoted QR factorizations by LAPACK, one matrix after the other: NumPy's batched QR does not pivot, and SciPy's
+    overhead exceeds the factorization of a matrix this small."""
     batch, (m, n) = matrices.shape[:-2], matrices.shape[-2:]
     count = min(m, n)
     q = np.broadcast_to(np.eye(m), (*batch, m, m)).copy()

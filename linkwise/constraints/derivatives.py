@@ -1,5 +1,4 @@
-"""Derivatives of the accelerations of closed mechanisms: compiled where loops can be eliminated, else by their singular
-values (``variations.py``)."""
+"""Derivatives of constrained accelerations: compiled elimination, else singular values (``variations.py``)."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from ..compiler.registry import compile_instead
 from ..dynamics import derivatives as trees
 from ..dynamics.states import ByJoint, Float64Array, checked_motion
 from ..mechanism import Mechanism
-from .solver import Inputs, answer, has_generic_rank, serves, solve
+from .solver import Inputs, call_kernel, has_generic_rank, serves, solve
 from .variations import State, Variations, state_of, variations
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
@@ -32,27 +31,27 @@ def forward_dynamics_derivatives(
     if not mech.loops:
         return trees.forward_dynamics_derivatives(mech, *inputs, wrenches)
     if wrenches is None and serves(mech, NAME):
-        found = answer(mech, NAME, *inputs)
-        if found is not None:
-            return found[0], found[1], found[2]
+        results = call_kernel(mech, NAME, *inputs)
+        if results is not None:
+            return results[0], results[1], results[2]
     return derivatives_at(state_of(mech, *inputs, wrenches))
 
 
 def derivatives_at(at: State, rank: int | None = None) -> Three:
-    """``forward_dynamics_derivatives`` at a state that was checked; with ``rank`` (``constraints.generic_rank``) loops
-    need not be exactly closed."""
+    """``forward_dynamics_derivatives`` at a checked state.  With ``rank`` (``constraints.generic_rank``), loops need
+    not be exactly closed."""
 
     def reference(at: State, near: Variations) -> tuple[Float64Array, ...]:
         n = at.mech.nv
-        return *by_all(near, near.rates[..., n:, :]), near.independent.basis @ near.response
+        return *joint_derivatives(near, near.rates[..., n:, :]), near.independent.basis @ near.response
 
     d_q, d_v, d_tau = compiled_or(NAME, at, rank, reference)
     return d_q, d_v, d_tau
 
 
-def by_all(near: Variations, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(..., k, nv) each: by steps of q and by changes of v, from those (..., k, 2 p) by independent coordinates that
-    take them to the nearest which loops allow."""
+def joint_derivatives(near: Variations, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(..., k, nv) each: derivatives by steps of q and changes of v, projected onto allowed ones, from derivatives
+    (..., k, 2 p) by independent coordinates."""
     p = near.positions.rows.shape[-2]
     return rates[..., :p] @ near.positions.rows, rates[..., p:] @ near.independent.rows
 
@@ -62,13 +61,13 @@ def rate_jacobian_at(at: State, rank: int | None = None) -> Float64Array:
     projection of ``project``."""
 
     def reference(at: State, near: Variations) -> Float64Array:
-        return np.concatenate(by_all(near, near.rates), axis=-1)
+        return np.concatenate(joint_derivatives(near, near.rates), axis=-1)
 
     return compiled_or("closed_rate_jacobian", at, rank, reference)
 
 
 def compiled_or(name: str, at: State, rank: int | None, reference: Any) -> Any:
-    """The results of a kernel, and of ``reference`` for states that it does not answer for."""
+    """The results of a kernel, with ``reference`` for states where it is unreliable."""
 
     def exact(q: Any, v: Any, tau: Any, active: Any, wrenches: Any) -> tuple[Float64Array, ...]:
         rest = State(at.mech, q, v, tau, wrenches, at.passive, active)

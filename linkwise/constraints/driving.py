@@ -1,4 +1,4 @@
-"""The motion of closed mechanisms along a branch while coordinates are driven straight to a goal."""
+"""Continuation along a branch of assembled configurations, with coordinates driven straight to a goal."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from ..dynamics import trees as tree
 from ..mechanism import Mechanism
 from .decomposition import Decomposition, decompose
 from .locked import Held, HeldEquations
-from .loop_closure import Goal, LoopEquations, closed_by
+from .loop_closure import Goal, LoopEquations, close_loops
 from .named_coordinates import NamedCoordinate
 from .sizes import sizes, units
 from .tolerances import LOOPS
 
-LARGEST_STEP = 0.2  # radians, or sizes of loops: where no finer one is asked for
-STRAIGHT = np.cos(0.15)  # between directions of neighbours: beyond, the step may have reached another branch
+LARGEST_STEP = 0.2  # radians, or sizes of loops: default of the largest step
+STRAIGHT = np.cos(0.15)  # between neighbouring directions: below, the step may have reached another branch
 CORRECTED = 0.25  # of a step: the largest correction on the same branch
-FROM_SINGULAR = 0.5  # the same where a motion starts in a singular position, and its branch has yet to be found
+FROM_SINGULAR = 0.5  # of a step: the largest correction of the first step out of a singular position
 SMALLEST_STEP = 1e-10  # radians, or sizes of loops: no step on the same branch is left
-WEAK = 1e-4  # of the largest seen: a smaller singular value is that of a singular position, where branches meet
+WEAK = 1e-4  # of the largest seen: a smaller singular value marks a singular position, where branches meet
 NEWTON_STEPS = 20  # in singular positions each halves the error
-ARRIVED = 1e-13  # of the way
-NEARLY = 1e-8  # of the way: what may be left where loops lock, if the goal is a dead centre
-DEAD_CENTRE = 1e-2  # radians, or sizes of loops: by so much, at most, the others move on what is left of it
-ROUNDING = 1e-7  # the same: what is left of errors at the goal
+ARRIVED = 1e-13  # of the path
+NEARLY = 1e-8  # of the path: remainder at which loops may lock if the goal is a dead centre
+DEAD_CENTRE = 1e-2  # radians, or sizes of loops: largest move of other coordinates on that remainder
+ROUNDING = 1e-7  # radians, or sizes of loops: largest move at the goal
 
-Corrected = tuple[np.ndarray, float, float]  # a position, how much of the way that is, and how far it was corrected
+Corrected = tuple[np.ndarray, float, float]  # position, share of the path, size of the correction
 
 
-def reached(mech: Mechanism, start: np.ndarray, goal: np.ndarray, held: Held) -> np.ndarray | None:
-    """(nq,): the configuration on the branch of the assembled ``start`` whose held coordinates are those of ``goal``;
-    None where it is not met on the straight way there."""
+def drive_to_goal(mech: Mechanism, start: np.ndarray, goal: np.ndarray, held: Held) -> np.ndarray | None:
+    """(nq,): the configuration on the branch of the assembled ``start`` with the held coordinates of ``goal``.  None if
+    the straight path does not reach it."""
     ends = [held.wanted.get(coordinate.name, float(coordinate.value(start))) for coordinate in held.links]
     drive = Drive(mech, start, goal, held.free, held.links, ends)
-    q, done = drive.to_the_end(start, Course(), LARGEST_STEP)
+    q, done = drive.run(start, Course(), LARGEST_STEP)
     return q if done == 1.0 else None
 
 
 @dataclass
 class Course:
-    """What a motion hands on from one target to the next.
+    """State of a continuation from one target to the next.
 
-    x, along   its direction and that of its driven coordinates (see ``Drive``); None before it has one
-    rank       of the equations, wherever they are not singular: the largest that was seen
-    weakest    of the singular values that count, relative to the first: the largest seen
+    x, along   direction of the motion and of its driven coordinates (see ``Drive``); None before the first step
+    rank       largest rank of the equations so far
+    weakest    smallest nonzero singular value relative to the largest: its largest value so far
     """
 
     x: np.ndarray | None = None
@@ -55,7 +55,7 @@ class Course:
     weakest: float = 0.0
 
     def sees(self, parts: Decomposition) -> bool:
-        """Take note of a position; whether it tells that those before were singular."""
+        """Record a position; returns whether it shows that earlier positions were singular."""
         rises = bool(parts.rank > self.rank)
         if rises:
             self.rank, self.weakest = int(parts.rank), 0.0
@@ -64,20 +64,19 @@ class Course:
         return rises
 
     def rank_at(self, parts: Decomposition) -> int:
-        """How many equations are independent: fewer where branches meet, or would within rounding."""
+        """Number of independent equations: fewer where branches meet, up to rounding."""
         return int(np.count_nonzero(parts.s[: self.rank] > WEAK * self.weakest * parts.s[:1]))
 
 
 class Drive:
-    """A motion in which some coordinates go straight from where they are to a goal, and the others follow.
+    """A motion that drives some coordinates straight to a goal while the others follow.
 
-    Its unknowns are x, the velocities of the others and the pace of the driven ones, dimensionless: one more than there
-    are at a given pace.  So it is a curve, followed by its length.  In singular positions, where velocities do not
-    follow from the pace, the curve goes straight on; where more than one motion is possible everywhere, the others move
-    as little as they can.
+    The unknowns x are the dimensionless velocities of the others and the pace of the driven ones.  With the pace
+    unknown the motion is a curve, followed by arc length.  In singular positions, where the pace does not determine
+    velocities, the curve goes straight on.  With further degrees of freedom, the others move the least.
 
-    goal     (nq,): with the driven joints where they are to be
-    free     (nv,): the velocities that are not those of driven joints
+    goal     (nq,): configuration with the driven joints at their targets
+    free     (nv,): whether a velocity belongs to no driven joint
     links    coordinates of links that are driven to ``ends``
     """
 
@@ -102,14 +101,14 @@ class Drive:
         self._equations = Held(free, (), links).equations(mech, q)
         self._from_singular = False
 
-    def to_the_end(self, q: np.ndarray, course: Course, largest: float) -> tuple[np.ndarray, float]:
-        """Where the motion comes to from q, and how much of the way that is: 1, or less where loops lock."""
+    def run(self, q: np.ndarray, course: Course, largest: float) -> tuple[np.ndarray, float]:
+        """The last configuration reached from q, and its share of the path: 1, or less where loops lock."""
         if self.length <= LOOPS.closed:
             return self.closed_at_goal(q, 0.0), 1.0
         q, done, _ = self._corrected(q, 0.0, keep_pace=True) or (q, 0.0, 0.0)
         parts = decompose(self._linear(q, done)[1])
         course.sees(parts)
-        x, step = self._direction(parts, course, self._before(course)), largest
+        x, step = self._direction(parts, course, self._previous_direction(course)), largest
         while step >= SMALLEST_STEP and done < 1.0:
             taken = self._step(q, done, x, step, course)
             if taken is None:
@@ -121,15 +120,17 @@ class Drive:
         if done > 1.0 - NEARLY:  # loops lock just there if the goal is a dead centre
             end = self.closed_at_goal(q, done)
             moved = np.abs(tree.difference(self.mech, q, end) / self.columns).max()
-            if self._at(1.0).is_closed(end, LOOPS.closed) and moved < (ROUNDING if done == 1.0 else DEAD_CENTRE):
+            if self._equations_at(1.0).is_closed(end, LOOPS.closed) and moved < (
+                ROUNDING if done == 1.0 else DEAD_CENTRE
+            ):
                 return end, 1.0
         return q, done
 
     def _step(
         self, q: np.ndarray, done: float, x: np.ndarray, step: float, course: Course
     ) -> tuple[np.ndarray, float, np.ndarray] | None:
-        """The next position on the way, no further than its end, and the direction there; None where that may be
-        on another branch."""
+        """The next position, not beyond the end of the path, and the direction there; None if it may be on another
+        branch."""
         left = (1.0 - done) * self.length
         is_last = step * x[-1] >= left
         distance = left / x[-1] if is_last else step
@@ -149,7 +150,7 @@ class Drive:
         return there[0], there[1], ahead
 
     def _arrival(self, q: np.ndarray, done: float, x: np.ndarray, distance: float) -> Corrected | None:
-        """The position on the curve at the end of the way, about so far along a direction."""
+        """The position on the curve at the end of the path, at about this distance along a direction."""
         longest = 1.5 * distance
         for _ in range(NEWTON_STEPS):
             there = self._beside(q, done, x, distance)
@@ -161,12 +162,12 @@ class Drive:
         return None
 
     def _beside(self, q: np.ndarray, done: float, x: np.ndarray, distance: float) -> Corrected | None:
-        """The position on the curve beside the one at a distance along a direction."""
+        """The position on the curve beside the point at a distance along a direction."""
         return self._corrected(*self._moved(q, done, distance * x))
 
     def _corrected(self, q: np.ndarray, done: float, keep_pace: bool = False) -> Corrected | None:
-        """The position on the curve next to one beside it, and how far it was; None if it is not found.  Newton's
-        iteration by shortest steps; a wheel need not roll while it is put back."""
+        """The nearest position on the curve and its distance, by Newton's iteration with shortest steps; None on
+        failure. Rolling constraints on velocities are left out of the correction."""
         change, before = np.zeros(int(self.free.sum()) + 1), np.inf
         tolerance = self._equations.exact
         for _ in range(NEWTON_STEPS):
@@ -178,22 +179,21 @@ class Drive:
             step = -decompose(matrix).solve(error)
             change, before = change + step, size
             q, done = self._moved(q, done, step)
-        return (q, done, float(np.linalg.norm(change))) if self._at(done).is_closed(q, LOOPS.closed) else None
+        return (q, done, float(np.linalg.norm(change))) if self._equations_at(done).is_closed(q, LOOPS.closed) else None
 
     def closed_at_goal(self, q: np.ndarray, done: float) -> np.ndarray:
-        """(nq,): from there straight to the goal, loops closed as well as they can be."""
+        """(nq,): the configuration at the goal after a straight move from q, with loops closed as well as possible."""
         rest = (1.0 - done) * self.length * self.along[: self.mech.nv]
         q = tree.integrate(self.mech, q, self.columns * rest, 1.0)
-        for body in self.mech.bodies:  # the driven coordinates are those of the goal to the last digit
+        for body in self.mech.bodies:  # driven coordinates equal the goal to the last digit
             indices, still = self.mech.q_index(body.joint), ~self.free[self.mech.v_index(body.joint)]
             q[indices] = np.where(
                 still if body.kind.rates_are_velocities else still.all(), self.goal[indices], q[indices]
             )
-        return closed_by(self._at(1.0), q, Goal(15), self.free)
+        return close_loops(self._equations_at(1.0), q, Goal(15), self.free)
 
     def _direction(self, parts: Decomposition, course: Course, before: np.ndarray | None) -> np.ndarray:
-        """(n + 1,): of the motion, of unit length; in singular positions as before, elsewhere onwards; zero where loops
-        lock."""
+        """(n + 1,): unit direction of the motion; in singular positions the previous one, zero where loops lock."""
         rank = course.rank_at(parts)
         onwards = np.zeros(len(parts.v))
         onwards[-1] = 1.0
@@ -202,8 +202,8 @@ class Drive:
         size = float(np.linalg.norm(x))
         return x / size if size > np.sqrt(np.finfo(float).eps) else 0.0 * x
 
-    def _before(self, course: Course) -> np.ndarray | None:
-        """The direction of the motion to the last target, as one on the way to this; backwards if that turns back."""
+    def _previous_direction(self, course: Course) -> np.ndarray | None:
+        """The direction of the motion to the last target in unknowns of this path; reversed if the path turns back."""
         if course.x is None or course.along is None:
             return None
         turned = float(course.along @ self.along)
@@ -212,16 +212,16 @@ class Drive:
 
     # -- equations and unknowns ---------------------------------------------------------------------------
 
-    def _at(self, done: float) -> LoopEquations:
-        """The equations that hold after so much of the way."""
+    def _equations_at(self, done: float) -> LoopEquations:
+        """The equations at a share ``done`` of the path."""
         if isinstance(self._equations, HeldEquations):
             return replace(self._equations, values=self.ends - (1.0 - done) * self.ways)
         return self._equations
 
     def _linear(self, q: np.ndarray, done: float, counted: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """(m,), (m, n + 1): the error of the equations, and their derivatives by the unknowns; of constraints that do
-        not count none."""
-        error, jacobian = self._at(done).at(q)
+        """(m,), (m, n + 1): the error of the equations, and their derivatives by the unknowns; zero for constraints
+        that are not ``counted``."""
+        error, jacobian = self._equations_at(done).at(q)
         if counted is not None:
             jacobian[np.flatnonzero(~counted)] = 0.0
         by_pace = jacobian @ self.along[: self.mech.nv]

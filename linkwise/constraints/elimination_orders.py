@@ -1,7 +1,7 @@
-"""The order in which loops are eliminated: found once for a mechanism, from its constraints at sample configurations.
+"""Elimination orders of loops, decided once per mechanism from its constraints at sample configurations.
 
-Which coordinates a constraint knows, how many constraints are independent and which pivots are safely large are
-properties of the mechanism; compiled dynamics use them and decide the rest by the state.
+The coordinates of a constraint, the number of independent constraints and the safely large pivots are properties of the
+mechanism.  Compiled dynamics use them, and choose other pivots by the state.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from .sweep_orders import cheapest_order, costs_more
 from .tolerances import LOOPS
 
 SAMPLES = 16
-ITERATIONS = 25  # at most, of Gauss and Newton, to close loops at sample configurations
+ITERATIONS = 25  # Gauss-Newton iterations to close loops at sample configurations, at most
 SETTLED = 1e-13  # rad, sizes of loops: steps that are smaller are round-off
-SPREAD = 0.4  # rad, sizes of loops: how far sample configurations are from an assembled one
-NEGLIGIBLE = 1e-10  # of the largest entry: what is smaller at all samples is round-off
+SPREAD = 0.4  # rad, sizes of loops: distance of sample configurations from an assembled one
+NEGLIGIBLE = 1e-10  # of the largest entry: entries that are smaller at all samples are round-off
 SAFE = 0.1  # of the largest entry of a front: pivots that are larger at all samples need no alternative
-ROUNDING = 30.0  # times the errors that closed loops have: singular values of rounded data are smaller
-IMPLIED = 1e-6  # of the largest pivot: more must not be left of constraints that the others imply
-WORTH_IT = 1.3  # times the operations of a sweep: elimination must cost more, as it provides for more
+ROUNDING = 30.0  # times the errors of closed loops: an upper bound of singular values by rounding
+IMPLIED = 1e-6  # of the largest pivot: largest remainder of redundant constraints
+WORTH_IT = 1.3  # ratio of operations: a sweep is chosen if elimination costs more, which is more robust
 
 
 def fronts(mech: Mechanism) -> Fronts:
@@ -50,19 +50,19 @@ def fronts(mech: Mechanism) -> Fronts:
 
 
 def _start(mech: Mechanism) -> Float64Array:
-    """(nq,): where ranks are those that count, see ``Redundancy.around``."""
+    """(nq,): a configuration with generic ranks, see ``Redundancy.around``."""
     return np.array(redundancy(mech).around or mech.initial, dtype=float)
 
 
 def fronts_around(mech: Mechanism, q: Float64Array) -> Fronts:
-    """Those of configurations around q (nq,), where fewer or more constraints are independent than around the initial
-    one: on another component of the configuration space."""
+    """The fronts for configurations around q (nq,), on a component of the configuration space with another number of
+    independent constraints."""
     return _fronts(mech, q, redundancy(mech, q))
 
 
 def independent_places(mech: Mechanism, around: Float64Array | None = None) -> tuple[int, ...] | None:
-    """Places in v of velocities that determine the others well in all of the configurations around the initial one, or
-    another: pivots of K, the product of whose sizes over the configurations is largest.  None without constraints."""
+    """Indices of independent velocities that determine the others well at all configurations around ``around``, by
+    default the initial one: pivots of K with the largest product over these.  None without constraints."""
     if not mech.loops:
         return None
     if around is not None:
@@ -80,21 +80,21 @@ def _independent_places(mech: Mechanism, start: Float64Array, order: Fronts) -> 
 
 
 def independent_rows(mech: Mechanism) -> tuple[int, ...]:
-    """Constraints that determine the velocities that are not at ``independent_places``, chosen likewise."""
+    """Indices of constraints that determine the dependent velocities well, see ``independent_places``."""
     free = independent_places(mech) or ()
     return _pivots(np.delete(_closed_jacobians(mech, mech.initial), free, axis=-1))
 
 
 def _closed_jacobians(mech: Mechanism, start: Float64Array) -> Float64Array:
-    """(k, m, nv): G, dimensionless, at the sample configurations around a start whose loops close, or at all."""
+    """(k, m, nv): dimensionless G at sample configurations around a start: the assembled ones, or all if none is."""
     guesses, q, errors = _samples(mech, start, ROUNDING * redundancy(mech).rounding)
     is_closed = np.abs(errors).max(axis=-1) < LOOPS.open_in_derivatives
     return _dimensionless(mech, q[is_closed] if is_closed.any() else guesses)[1]
 
 
 def _pivots(matrices: Float64Array) -> tuple[int, ...]:
-    """As many rows of matrices (samples, n, p) as there are columns, that span their rows well in all of them: those
-    the product of whose sizes over the samples is largest, one by one."""
+    """Indices of p rows that span the rows of matrices (samples, n, p) well at all samples: one by one the row with the
+    largest product of sizes over the samples."""
     left, pivots = matrices, list[int]()
     for _ in range(matrices.shape[-1]):
         lengths = np.sqrt(np.sum(left**2, axis=-1))
@@ -105,11 +105,11 @@ def _pivots(matrices: Float64Array) -> tuple[int, ...]:
 
 
 def _samples(mech: Mechanism, start: Float64Array, rounding: float) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """``_configurations`` around a start, or where that can be assembled."""
+    """``_configurations`` around a start, or around an assembled configuration near it."""
     least = max(LOOPS.rank, rounding)
     guesses, q, errors = _configurations(mech, start, least)
     gap = max(LOOPS.open_in_derivatives, rounding)
-    if not (np.abs(errors).max(axis=-1) < gap).any():  # the start may be far from any that can be assembled
+    if not (np.abs(errors).max(axis=-1) < gap).any():  # the start may be far from assembled configurations
         with contextlib.suppress(AssemblyError):
             return _configurations(mech, assemble(mech, start), least)
     return guesses, q, errors
@@ -139,10 +139,9 @@ def _fronts(mech: Mechanism, start: Float64Array, known: Redundancy) -> Fronts:
 def _sweep(
     mech: Mechanism, cluster: Cluster, rank: int, fronts: tuple[Front, ...], units: ConstraintUnits, q: Float64Array
 ) -> SweepOrder | None:
-    """The order of a sweep over links and multipliers where it costs less than ``own``, the elimination of coordinates.
+    """The order of a sweep over links and multipliers if it costs less than ``own``, the elimination of coordinates.
 
-    Small clusters, links without mass, and constraints that others imply are left to elimination, which provides for
-    them.
+    None for small clusters, massless links and redundant constraints, which elimination handles.
     """
     rows = [r for r in cluster.rows if sizes(mech).structural[r]]
     if len(cluster.coordinates) <= SMALL or not rows or rank != len(rows) or mech.parameters.singular_joints:
@@ -164,8 +163,8 @@ def _dimensionless(mech: Mechanism, q: Float64Array) -> tuple[Float64Array, Floa
 def _configurations(
     mech: Mechanism, start: Float64Array, least: float
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Configurations around ``start``; the same closed cluster by cluster, where that is possible; and the errors that
-    remain, dimensionless.  Singular values of G below ``least`` count as zero."""
+    """Configurations around ``start``; these with loops closed cluster by cluster if possible; and the remaining
+    dimensionless errors.  Singular values of G below ``least`` count as zero."""
     columns, structural = sizes(mech).columns, sizes(mech).structural
     changes = SPREAD * np.random.default_rng(0).uniform(-1.0, 1.0, (SAMPLES, mech.nv)) * columns
     guesses = tree.integrate(mech, start, np.concatenate([np.zeros((1, mech.nv)), changes]), 1.0)
@@ -188,8 +187,8 @@ def _configurations(
 
 
 def _least_change(jacobian: Float64Array, error: Float64Array, least: float) -> Float64Array:
-    """(k, n): the least change that G (k, m, n) takes to the error (k, m).  Singular values below ``least`` count as
-    zero; where there are many constraints, all are damped by the error."""
+    """(k, n): the least solution of G (k, m, n) x = error (k, m).  Singular values below ``least`` count as zero; with
+    many constraints, all are damped by the error."""
     if jacobian.shape[1] <= DECOMPOSED:
         return times(np.linalg.pinv(jacobian, rcond=least), error)
     return damped_solve(jacobian, error, (least * np.linalg.norm(error, axis=-1)) ** 2)
@@ -199,13 +198,13 @@ def _least_change(jacobian: Float64Array, error: Float64Array, least: float) -> 
 class _Group:
     """Constraints that are eliminated together, at every sample: rows over all coordinates of the cluster."""
 
-    rows: list[int]  # that no front has taken yet
+    rows: list[int]  # rows that are not in a front yet
     matrices: list[Float64Array]
-    waiting: list[int]  # coordinates that are left to the parent
+    waiting: list[int]  # coordinates left to the parent
     children: tuple[int, ...] = ()
 
     def columns(self, negligible: float) -> set[int]:
-        """Coordinates that the constraints know."""
+        """Coordinates that the constraints depend on."""
         if self._columns is None:
             self._columns = set()
             if self.matrices[0].size:
@@ -220,8 +219,8 @@ class _Order:
     """The fronts of one cluster.
 
     samples    the cluster's part of G at sample configurations, the first ``closed`` of them assembled
-    rank       how many constraints are independent
-    rounding   relative to the largest entry: what is smaller may be rounding of the data
+    rank       number of independent constraints
+    rounding   relative to the largest entry: bound of rounding of the data
     """
 
     def __init__(
@@ -240,13 +239,13 @@ class _Order:
             if members:
                 groups.append(_Group([cluster.rows[k] for k in members], [matrix[members] for matrix in samples], []))
         while groups:
-            groups = self._merged([rest for group in groups for rest in self._eliminated(group, groups)])
+            groups = self._merge([rest for group in groups for rest in self._eliminate(group, groups)])
 
     def _columns(self, group: _Group) -> set[int]:
         return group.columns(self.negligible)
 
-    def _eliminated(self, group: _Group, groups: list[_Group]) -> Iterable[_Group]:
-        """Add the front of a group to those found; what remains of it, if anything does."""
+    def _eliminate(self, group: _Group, groups: list[_Group]) -> Iterable[_Group]:
+        """Add the front of a group; returns its remaining constraints as a group, if any."""
         shared = set().union(*(self._columns(other) for other in groups if other is not group))
         columns = self._columns(group)
         private = sorted(columns - shared)
@@ -259,11 +258,11 @@ class _Order:
         self.fronts.append(Front(tuple(group.rows), names, pivots, group.children, spare, self.implied))
         if is_root:
             return []
-        matrices = [_reduced(matrix, private, pivots, self.negligible)[0] for matrix in group.matrices]
+        matrices = [_reduce(matrix, private, pivots, self.negligible)[0] for matrix in group.matrices]
         return [_Group([], matrices, private, (len(self.fronts) - 1,))] if len(matrices[0]) else []
 
-    def _merged(self, groups: list[_Group]) -> list[_Group]:
-        """Groups that share the coordinate which the fewest know become one."""
+    def _merge(self, groups: list[_Group]) -> list[_Group]:
+        """Merge the groups that share the coordinate with the fewest groups."""
         counts = Counter(c for group in groups for c in self._columns(group))
         shared = [c for c, count in counts.items() if count > 1]
         if not shared:
@@ -279,7 +278,7 @@ class _Order:
         return [merged, *(group for group in groups if group not in together)]
 
     def _independent(self, group: _Group, groups: list[_Group]) -> int:
-        """How many of the constraints are independent on the manifold: what is left of all, if nothing else is."""
+        """Number of constraints that are independent on the manifold; for the last group, the rest of the rank."""
         left = self.rank - sum(front.pivots for front in self.fronts)
         if len(groups) == 1:
             return min(left, len(group.matrices[0]), len(self._columns(group)))
@@ -288,18 +287,18 @@ class _Order:
         return min(rank, left)
 
     def _safe_pivots(self, group: _Group, private: list[int]) -> int:
-        """How many of the private coordinates can be eliminated with large pivots at all samples."""
+        """Number of private coordinates that can be eliminated with large pivots at all samples."""
         most = min(len(private), len(group.matrices[0]))
-        pivots = [_reduced(matrix, private, most, self.negligible)[1] for matrix in group.matrices[: self.closed]]
+        pivots = [_reduce(matrix, private, most, self.negligible)[1] for matrix in group.matrices[: self.closed]]
         return int(min((np.sum(sizes > SAFE) for sizes in pivots), default=0))
 
 
-def _reduced(
+def _reduce(
     matrix: Float64Array, columns: list[int], steps: int, negligible: float
 ) -> tuple[Float64Array, Float64Array]:
-    """A matrix after so many steps of elimination with complete pivoting among ``columns``, without the pivot rows;
-    and the pivots relative to the largest entry of the rows where they are found.  Where pivots vanish before, as they
-    may at a sample with open loops and its links in one line, the rows that say least go without."""
+    """A matrix after this many elimination steps with complete pivoting among ``columns``, without the pivot rows; and
+    the pivots relative to the largest entry of their rows.  Pivots may vanish at a sample with open loops and links in
+    one line: then the smallest rows are dropped."""
     rest, pivots = matrix.copy(), []
     for _ in range(steps):
         sizes = np.abs(rest[:, columns])

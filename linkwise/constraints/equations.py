@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiler.store import float64_function, kernel_function, of_algorithm
-from ..dynamics.by_joint import taking_joints
+from ..dynamics.by_joint import accept_joints
 from ..dynamics.states import ByJoint, Float64Array, checked_arrays
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
@@ -17,32 +17,32 @@ from ..mechanism.model import NO_JOINTS
 from ..mechanism.parts import HELD
 from .decomposition import Decomposition, decompose, times
 from .infinitesimal import completed_rows, has_infinitesimal_motions
-from .masks import for_each_mask, loop_mask, row_mask, that_count
+from .masks import loop_mask, map_over_masks, mask_constraints, row_mask
 from .sizes import sizes
 from .tolerances import LOOPS
 
 SURELY_CLOSED = LOOPS.open_by_mistake**2  # the sum of squares
 
 
-@taking_joints
+@accept_joints
 @of_algorithm("position_error")
 def position_error(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m,): g(q), zero where all loops are closed; metres and sines of angles, 6 - DoF of the joint per loop, and one
     per coupling, in units of its coordinates.
 
-    ``mech.constraints.rows(loop)`` says which belong to a loop, and docs/closed.md what they mean.
+    ``mech.constraints.rows(loop)`` is the slice of a loop; docs/closed.md explains its rows.
     """
     return kernel_function(mech, "position_error")(q)
 
 
-@taking_joints
+@accept_joints
 @of_algorithm("constraint_jacobian")
 def constraint_jacobian(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(m, nv): G with dg/dt = G v (2.2)."""
     return kernel_function(mech, "constraint_jacobian")(q)
 
 
-@taking_joints
+@accept_joints
 @of_algorithm("constraint_bias")
 def constraint_bias(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(m,): dG/dt v; loops stay closed while ``G a + constraint_bias`` is zero (2.3)."""
@@ -58,12 +58,12 @@ def degrees_of_freedom(
     By default constraints that are redundant up to the rounding of the data (``redundancy``) are not counted.  With
     ``tolerance`` the rank is the number of singular values above ``tolerance`` times the largest.  A motion that
     constraints allow to first order and block to second, at every position, is no degree of freedom.  q must be
-    assembled: open loops make redundant constraints look independent, and a ``MechanismWarning`` says so.
+    assembled: a ``MechanismWarning`` reports open loops, which make redundant constraints look independent.
     """
     (q,) = checked_arrays(mech, q=q)
     require_finite(mech, q)
     mask = loop_mask(mech, active, q=q)
-    if all(loop.drive is None for loop in mech.loops):  # where driven ones are is a question of time
+    if all(loop.drive is None for loop in mech.loops):  # the position of driven loops depends on time
         warn_if_open(mech, position_error(mech, q), mask)
     if tolerance is None and mech.loops and has_infinitesimal_motions(mech):
         dofs = _moving(mech, q, mask)
@@ -74,7 +74,7 @@ def degrees_of_freedom(
 
 def _moving(mech: Mechanism, q: Float64Array, mask: Float64Array | None) -> NDArray[np.intp]:
     """(...): degrees of freedom without infinitesimal motions."""
-    return _moving_here(mech, q) if mask is None else for_each_mask(_moving_here, mech, mask, q)
+    return _moving_here(mech, q) if mask is None else map_over_masks(_moving_here, mech, mask, q)
 
 
 def _moving_here(mech: Mechanism, q: Float64Array) -> NDArray[np.intp]:
@@ -88,25 +88,24 @@ def decomposed(
     rank: Any = None,
     active: Float64Array | None = None,
 ) -> Decomposition:
-    """The singular value decomposition of G at q, in double precision whatever q is; with a tolerance of one's own, of
-    all of G."""
+    """The singular value decomposition of G at q in double precision; with a ``tolerance``, of G including rounding."""
     return decomposed_jacobian(mech, counted_jacobian(mech, q, tolerance, active), tolerance, rank)
 
 
 def decomposed_jacobian(
     mech: Mechanism, jacobian: Float64Array, tolerance: float | None = None, rank: Any = None
 ) -> Decomposition:
-    """The singular value decomposition of a constraint Jacobian (..., m, nv), lengths in units of the loops' sizes: the
-    one place where ranks and least norms of constraints are decided.  It takes and returns numbers as they are."""
+    """The singular value decomposition of a constraint Jacobian (..., m, nv), made dimensionless by the loops' sizes.
+    All ranks and least norms of constraints are decided here; its methods take and return numbers with dimensions."""
     scale, tolerance = sizes(mech), LOOPS.rank if tolerance is None else tolerance
     rows = np.append(
         scale.rows, np.ones(jacobian.shape[-2] - len(scale.rows))
-    )  # those of ``completed`` have no dimension
+    )  # rows appended by ``completed_rows`` are dimensionless
     return decompose(jacobian, tolerance, rank, rows, scale.columns if scale.has_lengths else None)
 
 
 def decomposed_motions(mech: Mechanism, q: ArrayLike, rank: Any = None) -> Decomposition:
-    """The decomposition of G at q whose null space are motions: without those that are infinitesimal."""
+    """The decomposition of G at q, completed so that its null space has no infinitesimal motions."""
     jacobian = counted_jacobian(mech, q)
     if mech.loops and has_infinitesimal_motions(mech):
         jacobian, rank = completed_rows(mech, jacobian, np.asarray(q, dtype=float), rank)
@@ -116,12 +115,12 @@ def decomposed_motions(mech: Mechanism, q: ArrayLike, rank: Any = None) -> Decom
 def counted_jacobian(
     mech: Mechanism, q: ArrayLike, tolerance: float | None = None, active: Float64Array | None = None
 ) -> Float64Array:
-    """(..., m, nv): G at q as ``that_count`` leaves it."""
-    return that_count(mech, float64_function(mech, "constraint_jacobian")(np.asarray(q)), active, tolerance)
+    """(..., m, nv): G at q as ``mask_constraints`` leaves it."""
+    return mask_constraints(mech, float64_function(mech, "constraint_jacobian")(np.asarray(q)), active, tolerance)
 
 
 def require_finite(mech: Mechanism, q: Float64Array, complaint: str = "q is not finite") -> None:
-    """Refuse configurations, one or a batch, where a result has no way to say that it is not known."""
+    """Raise for configurations that are not finite, for results that cannot be NaN."""
     known = np.isfinite(q).all(axis=-1)
     if not known.all():
         which = f" (state {int(np.argmin(known.ravel()))})" if known.ndim else ""
@@ -137,7 +136,7 @@ def one_state(who: str, mech: Mechanism, wrenches: Any = None, **state: Any) -> 
 
 
 def require_holonomic(who: str, mech: Mechanism) -> None:
-    """Refuse constraints on velocities alone where only those on positions have a meaning."""
+    """Raise for nonholonomic constraints."""
     if mech.constraints.is_nonholonomic:
         loop = loop_of(mech, int(np.argmin(mech.constraints.holonomic_rows)))
         if loop in mech.constraints.driven:
@@ -152,20 +151,19 @@ def require_holonomic(who: str, mech: Mechanism) -> None:
 
 
 def refuse_structure(mech: Mechanism) -> NoReturn:
-    """Where a motion is asked for, and there is none."""
+    """Raise: the mechanism has zero degrees of freedom."""
     raise MechanismError(f"mechanism {mech.name!r} has no degree of freedom: it is a structure")
 
 
 def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | None = None) -> None:
-    """Say which loop is open where a result is asked for that supposes it to be closed; error is g (..., m), ``active``
-    as from ``loop_mask``."""
+    """Warn of an open loop, which results assume to be closed; error is g (..., m), ``active`` from ``loop_mask``."""
     error = error * sizes(mech).rows
     if active is not None:
         error = error * row_mask(mech, active)
-    if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, and quick
+    if (error.dot(error) if error.ndim == 1 else np.vdot(error, error)) <= SURELY_CLOSED:  # the usual case, quickly
         return
     gaps = np.abs(error).reshape(-1, error.shape[-1])
-    worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # states that are unknown say nothing
+    worst = np.fmax.reduce(gaps, axis=0, initial=0.0)  # NaN states are ignored
     if worst.max() > LOOPS.open_by_mistake:
         row = int(np.argmax(worst))
         gap, loop = worst[row] / sizes(mech).rows[row], loop_of(mech, row)
@@ -188,7 +186,7 @@ def warn_if_open(mech: Mechanism, error: Float64Array, active: Float64Array | No
 
 
 def warn_if_opening(mech: Mechanism, q: Float64Array, v: Float64Array, active: Float64Array | None = None) -> None:
-    """Say which loop velocities open where a result is asked for that supposes it to stay closed."""
+    """Warn of a loop that velocities open, which results assume to stay closed."""
     if not mech.loops or not (v.any() or mech.constraints.driven):  # at rest
         return
     opening, bound = opening_rates(mech, float64_function(mech, "constraint_jacobian")(q), v, v)
@@ -211,8 +209,8 @@ def opening_rates(
     meant: Float64Array,
     tolerance: float = LOOPS.velocity_by_mistake,
 ) -> tuple[Float64Array, Float64Array]:
-    """(..., m) and (..., 1): how fast velocities open loops, dimensionless as ``sizes`` has it, per second; and what is
-    too fast for velocities of the size of those ``meant``."""
+    """(..., m) and (..., 1): dimensionless rates at which velocities open loops, per second; and the largest allowed
+    rate for velocities of the size of ``meant``."""
     rows, aims = sizes(mech).rows, mech.constraints.drive_rates
     opening = np.abs(times(jacobian, v) - aims) * rows
     speeds = (times(np.abs(jacobian), np.abs(meant)) + np.abs(aims)) * rows
@@ -221,13 +219,13 @@ def opening_rates(
 
 
 def loop_of(mech: Mechanism, row: int) -> str:
-    """The name of the loop that a row of G belongs to."""
+    """Name of the loop of a row of G."""
     return next(loop.name for loop in mech.loops if row < mech.constraints.rows(loop.name).stop)
 
 
 def velocity_rows(mech: Mechanism, joints: Sequence[str], label: str) -> Float64Array:
-    """(p, nv): rows @ v are the velocities of the named joints, or single ones (``v_names``); that of a mimic joint has
-    its ratio."""
+    """(p, nv): rows @ v are velocities of the named joints or coordinates (``v_names``); mimic joints have their
+    ratio."""
     units = np.eye(mech.nv)
 
     def rows(name: str) -> Float64Array:
@@ -240,13 +238,13 @@ def velocity_rows(mech: Mechanism, joints: Sequence[str], label: str) -> Float64
 
 
 def moved_by(mech: Mechanism, joints: Sequence[str], label: str) -> NDArray[np.intp]:
-    """Places in v, ascending, that must stand still for the named joints to do so."""
+    """Indices of v, ascending, of the coordinates that move the named joints."""
     return np.flatnonzero(velocity_rows(mech, joints, label).any(axis=0))
 
 
 def driven_by(mech: Mechanism, joints: Sequence[str], label: str) -> NDArray[np.intp]:
-    """Places in v, and in joint forces, of the named joints in their order, each once.  Mimic joints are refused: the
-    forces of a mechanism are those on the coordinates that it has."""
+    """Indices of v, and of joint forces, of the named joints in order, each once.  Raises for mimic joints, which have
+    no coordinates of their own."""
     rows = velocity_rows(mech, joints, label)
     for name in names_of(joints):
         single = name not in mech.joint_names and mech.coordinates.index("v", name) is not None

@@ -1,4 +1,4 @@
-"""Closed mechanisms followed along a branch, as coordinates are driven straight to their targets."""
+"""Continuation of assembled configurations along a branch, with coordinates driven straight to targets."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .tolerances import LOOPS
 
 
 def follow(mech: Mechanism, q: ByJoint | None, targets: Mapping[str, Any], largest: float = 0.05) -> Float64Array:
-    """(nq,): the configuration reached from the assembled ``q`` (None: the initial one) as joints move to ``targets``
-    (name -> coordinates), in a straight line and all at the same pace; targets of mimic joints are for their own
-    coordinates.  Single coordinates of joints with several are targets too, "slide.x" (``mech.q_names``), and
-    places and orientations of links, "platform.x" (as in ``range_of_motion``).
+    """(nq,): the configuration reached from the assembled ``q`` as joints move to ``targets`` (name -> coordinates).
 
-    The loops are followed in steps of at most ``largest`` (lengths in units of the sizes of loops); where they lock
-    before the targets are reached (a toggle point), an ``AssemblyError`` says how far they came.  There is no jump to
-    another branch: where branches meet (a parallelogram in one line), the motion goes straight on.  One state at a
-    time; ``follow_path`` goes on from target to target.
+    Without q the motion starts at the initial configuration.  All targets move in a straight line at the same pace.
+    Targets of mimic joints are their own coordinates.  Names may also be single coordinates, "slide.x"
+    (``mech.q_names``), and positions and orientations of links, "platform.x" (as in ``range_of_motion``).
+
+    Steps are at most ``largest`` (lengths in units of the sizes of loops).  If loops lock before the targets (a toggle
+    position), an ``AssemblyError`` reports how far they came.  The motion stays on its branch, and goes straight on
+    where branches meet (a parallelogram in one line).  One state at a time; ``follow_path`` takes several targets.
     """
     q = _assembled(mech, q, "follow")
-    return _followed(
+    return _follow_targets(
         mech, q, {name: real_numbers(f"the target of {name!r}", x) for name, x in targets.items()}, largest, Course()
     )
 
@@ -50,13 +50,13 @@ def follow_path(mech: Mechanism, q: ByJoint | None, targets: Mapping[str, Any], 
         raise MechanismError(f"follow_path takes as many targets of each joint, not {told}")
     reached, course = [], Course()
     for k in range(max(counts.values(), default=0)):
-        q = _followed(mech, q, {name: x[k] for name, x in rows.items()}, largest, course)
+        q = _follow_targets(mech, q, {name: x[k] for name, x in rows.items()}, largest, course)
         reached.append(q)
     return np.reshape(reached, (-1, mech.nq))
 
 
 def _assembled(mech: Mechanism, q: ByJoint | None, who: str) -> Float64Array:
-    """(nq,): one configuration, whose loops must be closed; without one, that near ``mech.initial``."""
+    """(nq,): one configuration with closed loops, by default the one near ``mech.initial``."""
     (q,) = one_state(who, mech, q={} if q is None else q)
     loop, residual = worst_loop(mech, q) if mech.loops else ("", 0.0)
     if np.abs(sizes(mech).rows * position_error(mech, q)).max(initial=0.0) > LOOPS.open_by_mistake:
@@ -71,14 +71,14 @@ def _assembled(mech: Mechanism, q: ByJoint | None, who: str) -> Float64Array:
 
 
 def _place(mech: Mechanism, name: str) -> Place:
-    """Where the coordinates of a joint are, or a single one of several."""
+    """The coordinates of a joint, or a single one of them, in q and v."""
     return (None if name in mech.joint_names else mech.coordinates.single_place(name)) or mech.coordinates.place(name)
 
 
-def _followed(
+def _follow_targets(
     mech: Mechanism, q: Float64Array, targets: Mapping[str, Float64Array], largest: float, course: Course
 ) -> Float64Array:
-    """(nq,): the configuration reached from the assembled q, one position of each target."""
+    """(nq,): the configuration reached from the assembled q, for one value of each target."""
     goal, driven_q = q.copy(), np.zeros(mech.nq, dtype=bool)
     joints, links = dict(targets), [name for name in targets if is_beside_velocities(mech, name)]
     ends = np.array([float(one_number("the target", name, joints.pop(name))) for name in links])
@@ -95,7 +95,7 @@ def _followed(
             )
         goal[entry.q_index], driven_q[entry.q_index], free[entry.v_index] = reached, True, False
     drive = Drive(mech, q, goal, free, tuple(named_coordinate(mech, name) for name in links), ends)
-    q, done = drive.to_the_end(q, course, largest)
+    q, done = drive.run(q, course, largest)
     if done == 1.0:
         return q
     loop, residual = worst_loop(mech, drive.closed_at_goal(q, done))

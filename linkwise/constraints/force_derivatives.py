@@ -1,10 +1,10 @@
-"""Derivatives of multipliers and reactions: of the forces that constraints exert, and of those in the joints.
+"""Derivatives of multipliers, constraint forces, loop reactions and joint wrenches.
 
 With M a + h + G* lambda = tau and G a + dG/dt v = 0, steps of q, changes of v and of tau change accelerations and
 multipliers together.  All other forces are functions of (q, v, a, lambda), and change by the chain rule.
 
-Where constraints are redundant lambda is the least, of dimensionless numbers: lambda in the range of G, n* lambda = 0
-for all n with G* n = 0.  Since G* dn = -dG* n, that keeps n* dlambda = n* dG G^+ lambda.
+With redundant constraints lambda has the least dimensionless norm: lambda in the range of G, n* lambda = 0 for all n
+with G* n = 0.  Since G* dn = -dG* n, that keeps n* dlambda = n* dG G^+ lambda.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ..dynamics.derivatives import forward_dynamics_derivatives as tree_derivati
 from ..dynamics.force_elements import NONE, applied
 from ..dynamics.states import ByJoint, Float64Array
 from ..mechanism import Loop, Mechanism, one_of
-from .accelerations import bias_under, terms
+from .accelerations import spanning_tree_bias, terms
 from .decomposition import times
-from .derivatives import by_all, compiled_or
+from .derivatives import compiled_or, joint_derivatives
 from .equations import decomposed_jacobian
-from .reactions import in_units_of_moments, wrenches_of_loops
+from .reactions import decompose_in_moments, wrenches_of_loops
 from .sizes import sizes
 from .solver import ALL_DERIVATIVES
-from .variations import CONSTRAINT_MOTION_BY_Q, State, Variations, applied_force, of_active, state_of
+from .variations import CONSTRAINT_MOTION_BY_Q, State, Variations, applied_force, mask_rows, state_of
 
 Three = tuple[Float64Array, Float64Array, Float64Array]
 
@@ -51,8 +51,8 @@ def multipliers_derivatives(
 
     As in ``forward_dynamics_derivatives``, changes of q and v that violate constraints are first projected onto allowed
     ones, as ``constraints.project`` does, with the sizes of all loops, active or not.  The external ``wrenches``
-    (n_links, 6) are constant in their link frames.  ``forces``, ``ctrl`` and ``activation``: force elements that act
-    too, as for ``forward_dynamics``.
+    (n_links, 6) are constant in their link frames.  ``forces``, ``ctrl`` and ``activation``: active force
+    elements, as for ``forward_dynamics``.
     """
     elements = applied(mech, forces, ctrl, activation)
     near = _moving(state_of(mech, q, v, tau, wrenches, elements, active))
@@ -97,8 +97,7 @@ def loop_reactions_derivatives(
     activation: ArrayLike | None = None,
 ) -> Three:
     """(d_q, d_v, d_tau), each (number of loops, 6, nv): the derivatives of the wrenches of ``loop_reactions``, in the
-    axes that ``frame`` says, "loop" or "world_aligned".  Arguments and projection are those of
-    ``multipliers_derivatives``."""
+    axes of ``frame``, "loop" or "world_aligned".  Arguments and projection are those of ``multipliers_derivatives``."""
     one_of("frame", frame, ("loop", "world_aligned"))
     elements = applied(mech, forces, ctrl, activation)
     near = _moving(state_of(mech, q, v, tau, wrenches, elements, active))
@@ -145,8 +144,8 @@ def joint_wrenches_derivatives(
         pushes = elements.wrenches(at.q, at.v) + (0.0 if pushes is None else pushes)
     n, state = mech.nv, [at.q, at.v, near.a, near.multipliers]
     ports = () if pushes is None else ("wrenches",)
-    by_all = Derivative("joint_wrenches_within_loops", ("q", "v", "a", "multipliers"), ports)
-    partials = float64_function(mech, by_all)(*state, *([] if pushes is None else [pushes]))
+    joint_derivatives = Derivative("joint_wrenches_within_loops", ("q", "v", "a", "multipliers"), ports)
+    partials = float64_function(mech, joint_derivatives)(*state, *([] if pushes is None else [pushes]))
     changes = np.concatenate([near.d_state, near.d_a, near.d_multipliers], axis=-2)
     flat = partials.reshape(*partials.shape[:-3], 6 * mech.n_links, 3 * n + mech.n_constraints) @ changes
     result = flat.reshape(*flat.shape[:-2], mech.n_links, 6, 3 * n)
@@ -158,7 +157,7 @@ def joint_wrenches_derivatives(
 
 
 def _transmitted(mech: Mechanism, q: np.ndarray, wrenches: np.ndarray) -> np.ndarray:
-    """(..., n_links, 6, k): what joints transmit of k sets of wrenches on the links (..., n_links, 6, k)."""
+    """(..., n_links, 6, k): wrenches that joints transmit from k sets of wrenches on links (..., n_links, 6, k)."""
     free, rest = mech.spanning_tree, np.zeros(mech.nv)
     alone = tree.joint_wrenches(free, q, rest, rest)[..., None, :, :]
     pushed = tree.joint_wrenches(free, q[..., None, :], rest, rest, np.moveaxis(wrenches, -1, -3))
@@ -174,15 +173,15 @@ for _function in (
     compile_instead("'closed_motion_derivatives', of mechanisms whose constraints are independent")(_function)
 
 
-# -- the motion, and how it changes -------------------------------------------------------------------------------
+# -- the motion and its derivatives -------------------------------------------------------------------------------
 
 
 class MovingForces(NamedTuple):
-    """Accelerations and multipliers at a state, and what steps of q and changes of v and tau change, 3 nv of them.
+    """Accelerations and multipliers at a state, and their derivatives by steps of q and changes of v and tau (3 nv).
 
     a               (..., nv)
     multipliers     (..., m)
-    d_state         (..., 2 nv, 3 nv): steps of q and changes of v, projected onto those that constraints allow
+    d_state         (..., 2 nv, 3 nv): steps of q and changes of v, projected onto allowed ones
     d_a             (..., nv, 3 nv)
     d_multipliers   (..., m, 3 nv)
     """
@@ -196,7 +195,7 @@ class MovingForces(NamedTuple):
 
 
 def _moving(at: State) -> MovingForces:
-    """At a state with force elements."""
+    """``MovingForces`` at a state with force elements."""
     elements = at.passive
     near = moving_forces(at._replace(tau=applied_force(at), passive=None))
     if elements is None:
@@ -208,7 +207,7 @@ def _moving(at: State) -> MovingForces:
 
 
 def moving_forces(at: State) -> MovingForces:
-    """Of a state without force elements."""
+    """``MovingForces`` at a state without force elements."""
     n = at.mech.nv
     if not at.mech.loops:
         by_q, by_v, by_tau = tree_derivatives(at.mech, at.q, at.v, at.tau, at.wrenches)
@@ -226,16 +225,16 @@ def _reference(at: State, near: Variations) -> tuple[np.ndarray, ...]:
     mech, n = at.mech, at.mech.nv
     here = terms(mech, at.q, at.v, active=at.active)
     zeros = np.zeros((*at.batch, 2 * n, n))
-    d_state = np.concatenate([*by_all(near, near.tangent), zeros], axis=-1)
+    d_state = np.concatenate([*joint_derivatives(near, near.tangent), zeros], axis=-1)
     by_tau = near.independent.basis @ near.response
-    d_a = np.concatenate([*by_all(near, near.rates[..., n:, :]), by_tau], axis=-1)
-    forces = at.tau - times(here.mass, near.acceleration) - bias_under(mech, here, at.q, at.v, at.wrenches)
+    d_a = np.concatenate([*joint_derivatives(near, near.rates[..., n:, :]), by_tau], axis=-1)
+    forces = at.tau - times(here.mass, near.acceleration) - spanning_tree_bias(mech, here, at.q, at.v, at.wrenches)
     by_q, by_v, _ = inverse_dynamics_derivatives(mech.spanning_tree, at.q, at.v, near.acceleration, at.wrenches)
     changes = -np.concatenate([by_q, by_v], axis=-1) @ d_state - here.mass @ d_a  # of G* lambda
     changes[..., 2 * n :] += np.eye(n)
 
     units, rank = sizes(mech), decomposed_jacobian(mech, here.jacobian).rank
-    svd = in_units_of_moments(mech, here.jacobian, rank)
+    svd = decompose_in_moments(mech, here.jacobian, rank)
     multipliers = svd.solve_transposed(forces)
     still = np.zeros(n)
     turned = float64_function(mech, CONSTRAINT_MOTION_BY_Q)(at.q, still, still, multipliers)[..., :n, :]
@@ -244,10 +243,10 @@ def _reference(at: State, near: Variations) -> tuple[np.ndarray, ...]:
     d_multipliers = inverse @ changes
     scale = units.multipliers[:, None]
     free = svd.u * (np.arange(svd.u.shape[-1]) >= np.asarray(rank)[..., None])[..., None, :]
-    if free.any():  # redundant constraints: they stay the least
+    if free.any():  # redundant constraints: multipliers keep the least norm
         velocity = svd.solve(multipliers / units.multipliers**2)
         opened = float64_function(mech, CONSTRAINT_MOTION_BY_Q)(at.q, velocity, still, 0.0 * multipliers)
-        opened = of_active(at, opened[..., n + mech.n_constraints :, :]) @ d_state[..., :n, :]
+        opened = mask_rows(at, opened[..., n + mech.n_constraints :, :]) @ d_state[..., :n, :]
         d_multipliers = d_multipliers + scale * (free @ (np.swapaxes(free, -1, -2) @ (scale * opened)))
     return near.acceleration, multipliers, d_state, d_a, d_multipliers
 

@@ -1,4 +1,4 @@
-"""Units in which forces and torques are compared where mechanics leaves their distribution open.
+"""Units that compare forces and torques where mechanics leaves their distribution open.
 
 A force counts as a torque with the length of the mechanism (``sizes.units``) as lever arm, so that the least forces are
 the same in metres and in millimetres.
@@ -14,25 +14,25 @@ from ..mechanism import Mechanism, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
 from .sizes import lengths_among, units
 
-SHARED = 1e-8  # of a unit force: what changes by less while the motion stays the same is unique but for round-off
+SHARED = 1e-8  # of a unit force: a force that changes less at the same motion is unique up to round-off
 
 
 def velocity_units(mech: Mechanism) -> np.ndarray:
-    """(nv,): the length of the mechanism for velocities in metres, 1 for others; joint forces times these are all
+    """(nv,): the mechanism's length for velocities in metres per second, 1 for others; forces times these are
     torques."""
     return units(mech).velocities
 
 
 def mixes_units(mech: Mechanism, driven: np.ndarray) -> bool:
-    """Whether there are both metres and other units among these velocity coordinates."""
+    """Whether these velocity coordinates have both metres and other units."""
     lengths = lengths_among(mech, "v")[driven]
     return bool(lengths.any() and not lengths.all())
 
 
 def warn_of_mixed_units(mech: Mechanism, reach: np.ndarray, driven: np.ndarray, actuated: Sequence[str] | None) -> None:
-    """Name the coordinates whose forces are not unique, where forces and torques share a load.
+    """Warn of coordinates whose forces are not unique because forces and torques share a load.
 
-    reach    (..., p, k): what dimensionless forces of the ``driven`` coordinates (k,) do along the degrees of freedom
+    reach    (..., p, k): generalized forces along the DoF per dimensionless force of the ``driven`` coordinates (k,)
     """
     lengths = lengths_among(mech, "v")[driven]
     finite = reach[np.isfinite(reach).all(axis=(-1, -2))]

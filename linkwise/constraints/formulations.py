@@ -1,8 +1,8 @@
-"""Bases of the accelerations that keep the loops closed: a = K y + k with G K = 0 and G k = -dG/dt v (2.42-2.47).
+"""Bases of the accelerations that keep loops closed: a = K y + k with G K = 0 and G k = -dG/dt v (2.42-2.47).
 
 All formulations work in dimensionless coordinates, lengths in units of the loops' sizes (``sizes.py``): pivots and
 least norms do not depend on units.  For one state K is (nv, p), p the number of degrees of freedom; for a batch (nv,
-nv) with columns of zeros to fill up, so that its states may have different numbers of them.
+nv), padded with columns of zeros, because states may differ in p.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .decomposition import Decomposition, decompose, pivoted_qr, row_sizes, time
 
 
 class UnsuitableCoordinates(MechanismError):
-    """Chosen coordinates that do not describe the motion: ``count`` of them, where ``dofs`` are needed."""
+    """Chosen coordinates do not describe the motion: ``count`` of them, for ``dofs`` degrees of freedom."""
 
     def __init__(self, message: str, dofs: int, count: int):
         super().__init__(message)
@@ -37,13 +37,13 @@ Basis = tuple[np.ndarray, np.ndarray]  # K without columns of zeros, k
 
 
 def well_chosen(loops: Loops) -> np.ndarray:
-    """(..., p): places in v of the coordinates of generalized coordinate partitioning (2.3.3.1 Remark 2), chosen by
+    """(..., p): indices of v of the independent coordinates of coordinate partitioning (2.3.3.1 Remark 2), chosen by
     pivoting so that the dependent columns of G are well conditioned."""
     return np.sort(pivoted_qr(loops.jacobian).pivots[..., loops.rank :])
 
 
 def chosen_coordinates(loops: Loops, free: np.ndarray) -> Basis:
-    """K and k for the independent coordinates at the places ``free`` (..., p), ascending or not, of v (2.46, 2.47)."""
+    """K and k for the independent coordinates with indices ``free`` (..., p) of v, in any order (2.46, 2.47)."""
     *batch, _, n = loops.jacobian.shape
     p = free.shape[-1]
     chosen = np.eye(n)[np.broadcast_to(free, (*batch, p))]  # (..., p, nv): rows that pick the coordinates
@@ -53,7 +53,7 @@ def chosen_coordinates(loops: Loops, free: np.ndarray) -> Basis:
     inverse = decompose(block, max(block.shape[-2:]) * np.finfo(float).eps)
     if n - p != loops.rank or np.any(taken.sum(axis=-1) != p) or np.any(inverse.rank < loops.rank):
         _refuse_choice(loops, p)
-    spread = np.swapaxes(np.eye(n)[dependent], -1, -2) @ inverse.pseudo_inverse  # (..., nv, m): to their places in v
+    spread = np.swapaxes(np.eye(n)[dependent], -1, -2) @ inverse.pseudo_inverse  # (..., nv, m): to their indices of v
     across = np.swapaxes(chosen, -1, -2)
     return across - spread @ (loops.jacobian @ across), -times(spread, loops.bias)
 
@@ -76,9 +76,9 @@ def chosen_rows(loops: Loops, rows: np.ndarray) -> Basis:
     return both[..., :p], -times(both[..., p:], loops.bias)
 
 
-def along_rows(loops: Loops, rows: np.ndarray, columns: np.ndarray | None) -> Basis:
-    """K and k with dimensions of coordinates dy/dt = R v, R (..., p, nv) as the user has them; ``columns`` are those
-    that make v dimensionless.  Rows are made as large as those of G, so that y need not be dimensionless."""
+def row_basis(loops: Loops, rows: np.ndarray, columns: np.ndarray | None) -> Basis:
+    """K and k with dimensions for coordinates dy/dt = R v of the user, R (..., p, nv); ``columns`` make v
+    dimensionless. Rows are scaled to the size of those of G, so that y may have any units."""
     scaled = rows if columns is None else rows * columns
     size = row_sizes(scaled)
     basis, offset = chosen_rows(loops, scaled / size)
@@ -87,7 +87,7 @@ def along_rows(loops: Loops, rows: np.ndarray, columns: np.ndarray | None) -> Ba
 
 def differentiable(loops: Loops) -> Basis:
     """Differentiable null space method (2.4): G* = Q1 R, K = Q2, and dK/dt = -Q1 R^-T dG/dt K by differentiating the
-    factorization; then k = dK/dt K* v takes dG/dt only as dG/dt v."""
+    factorization; then k = dK/dt K* v depends on dG/dt only through dG/dt v."""
     q, r, pivots = pivoted_qr(np.swapaxes(loops.jacobian, -1, -2))
     rank = loops.rank
     bias = np.take_along_axis(loops.bias, pivots[..., :rank], axis=-1)  # of constraints independent of each other
@@ -96,19 +96,19 @@ def differentiable(loops: Loops) -> Basis:
 
 
 METHODS: dict[str, Callable[[Loops], Basis] | None] = {
-    "partitioning": None,  # coordinates of joints, as if the user had chosen them
+    "partitioning": None,  # joint coordinates, treated like a choice of the user
     "tangent": tangent,
     "differentiable": differentiable,
 }
 
 
-def basis_by(
+def acceleration_basis(
     method: str, jacobian: np.ndarray, bias: np.ndarray, svd: Decomposition, chosen: np.ndarray | None
 ) -> Basis:
-    """K and k (..., nv), see above, of constraints with dimensions; not numbers where G is not finite.
+    """K and k (..., nv) of constraints with dimensions; NaN where G is not finite.
 
-    ``svd``: the decomposition of the Jacobian, which has the units that make it dimensionless.
-    ``chosen``: independent coordinates as places in v (p,) or as rows (..., p, nv); they replace the method's own.
+    ``svd``: the decomposition of the Jacobian, with the units that make it dimensionless.
+    ``chosen``: independent coordinates as indices of v (p,) or rows (..., p, nv), in place of the method's own.
     """
     if method == "svd" and chosen is None:
         return svd.null, -svd.solve(bias)
@@ -135,9 +135,9 @@ def basis_by(
 
 
 def _basis(method: str, loops: Loops, chosen: np.ndarray | None, columns: np.ndarray | None) -> Basis:
-    """The basis of states with the same rank, without columns of zeros, with dimensions."""
+    """K without columns of zeros, and k, with dimensions, for states of the same rank."""
     if chosen is not None and chosen.ndim > 1:
-        return along_rows(loops, chosen, columns)
+        return row_basis(loops, chosen, columns)
     formulation = METHODS[method] if chosen is None else None
     if formulation is not None:
         return _with_dimensions(*formulation(loops), columns)

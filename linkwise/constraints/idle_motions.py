@@ -1,5 +1,5 @@
-"""Motions that nobody meant, found and named in messages: of one link alone, such as the rotation of a rod between two
-balls, and those in which no actuated joint moves."""
+"""Idle motions for messages: of one link alone, such as the spin of a rod between two ball joints, and those in which
+no actuated joint moves."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .sizes import sizes, units
 from .tolerances import LOOPS
 
 MORE_MOTORS = "actuate at least as many joints as there are degrees of freedom, of those that move with them here"
-STILL = 1e-7  # of unit motions, lengths in units of the mechanism: links that are slower stand still
+STILL = 1e-7  # of unit motions, lengths in units of the mechanism: slower links are at rest
 
 
 class IdleMotion(NamedTuple):
-    """What a link can do while all others stand still.
+    """A motion of one link while all others are at rest.
 
-    link       its name
-    joint      that carries it
-    words      what the motion is, for messages
-    position   the name in ``q_names`` of the coordinate that moves most, which can be held
-    rate       the same in ``v_names``
+    link       name of the link
+    joint      the joint that carries it
+    words      description of the motion, for messages
+    position   name in ``q_names`` of the coordinate that moves most, which can be held
+    rate       name in ``v_names`` of that coordinate
     """
 
     link: str
@@ -40,11 +40,11 @@ class IdleMotion(NamedTuple):
 
 
 def idle_motions(mech: Mechanism, q: np.ndarray, null: np.ndarray | None = None) -> list[IdleMotion]:
-    """Of all links that have just one at q (nq,), of all motions that loops allow or those of which ``null`` (nv, p) is
-    a basis."""
+    """The idle motions at q (nq,), one for each link that has exactly one.  Motions are those that loops allow, or the
+    span of ``null`` (nv, p)."""
     null = decomposed(mech, q).null if null is None else null
     twists = tree.link_velocities(mech, q, null.T) / np.repeat([1.0, units(mech).length], 3)
-    found = []
+    entries = []
     for body, link in enumerate(mech.link_names):
         others = np.delete(twists, body, axis=1).reshape(len(twists), -1)
         motions = decompose(others.T, 0.0)
@@ -53,14 +53,15 @@ def idle_motions(mech: Mechanism, q: np.ndarray, null: np.ndarray | None = None)
             v = null @ alone[:, 0]
             rates = tree.coordinate_rates(mech, q, v)
             names = (mech.q_names[np.argmax(np.abs(rates))], mech.v_names[np.argmax(np.abs(v))])
-            found.append(IdleMotion(link, mech.bodies[body].joint, _words(link, alone[:, 0] @ twists[:, body]), *names))
-    return found
+            entries.append(
+                IdleMotion(link, mech.bodies[body].joint, _describe_motion(link, alone[:, 0] @ twists[:, body]), *names)
+            )
+    return entries
 
 
 def hint(mech: Mechanism, q: np.ndarray, rates: bool = False, named: Any = (), null: np.ndarray | None = None) -> str:
-    """What to say of them where there are more degrees of freedom than expected; q (..., nq), of which the first state
-    is looked at.  The coordinate to name is one of velocities, or of positions; those that are ``named`` already, by
-    their joint or by themselves, are no news."""
+    """A hint on idle motions for messages about too many degrees of freedom, at the first state of q (..., nq).
+    Coordinates are named by velocity (``rates``) or position; those already ``named``, also by joint, are left out."""
     motions = idle_motions(mech, q.reshape(-1, mech.nq)[0], null) if q.size else []
     known = {name for name in names_of(named) if isinstance(name, str)} if isinstance(named, (str, Sequence)) else set()
     said = [
@@ -72,8 +73,8 @@ def hint(mech: Mechanism, q: np.ndarray, rates: bool = False, named: Any = (), n
 
 
 @contextlib.contextmanager
-def told_of_idle_motions(mech: Mechanism, q: np.ndarray, named: Any = ()) -> Iterator[None]:
-    """Name them where coordinates, those that are ``named``, do not suffice; say so where nothing moves at all."""
+def explain_idle_motions(mech: Mechanism, q: np.ndarray, named: Any = ()) -> Iterator[None]:
+    """Add idle motions to errors about unsuitable coordinates ``named``; raise if the mechanism cannot move at all."""
     try:
         yield
     except UnsuitableCoordinates as error:
@@ -82,31 +83,32 @@ def told_of_idle_motions(mech: Mechanism, q: np.ndarray, named: Any = ()) -> Ite
         raise MechanismError(f"{error}{hint(mech, q, rates=True, named=named)}") from None
 
 
-def _words(link: str, twist: np.ndarray) -> str:
-    """A twist [omega; v] of a link, in its frame."""
+def _describe_motion(link: str, twist: np.ndarray) -> str:
+    """Describe a twist [omega; v] of a link in its frame."""
     angular, linear = twist[:3], twist[3:]
     slides = np.linalg.norm(angular) < STILL
     axis = linear if slides else angular
     axis = (axis / np.linalg.norm(axis)).round(6)
-    axis = axis * np.sign(axis[np.flatnonzero(axis)[0]])  # either sense is meant: the first number is positive
+    axis = axis * np.sign(axis[np.flatnonzero(axis)[0]])  # the sign is arbitrary: the first nonzero number is positive
     along = ", ".join(f"{x + 0.0:.3g}" for x in axis)
-    way = "translation of link {} along ({})" if slides else "rotation of link {} about ({})"
-    return f"the {way.format(repr(link), along)} of its frame, in which nothing else moves"
+    phrase = "translation of link {} along ({})" if slides else "rotation of link {} about ({})"
+    return f"the {phrase.format(repr(link), along)} of its frame, in which nothing else moves"
 
 
 # -- motions in which no actuated joint moves ----------------------------------------------------------------------
 
 
 def advice(mech: Mechanism, q: np.ndarray, null: np.ndarray, driven: np.ndarray) -> str:
-    """What to do where forces of the ``driven`` coordinates cannot produce an acceleration at q (nq,), of whose motions
-    ``null`` (nv, p) is a basis of unit motions: motors at other joints too, where that helps; joints that float have
-    none, and what moves them alone can only follow."""
+    """Advice if forces of the ``driven`` coordinates cannot produce an acceleration at q (nq,): motors at other joints,
+    if that helps.  ``null`` (nv, p) is a basis of unit motions.  Floating joints have no motors."""
     null = null[:, np.abs(null).any(axis=0)]
     floating = [body.joint for body in mech.bodies if body.kind.is_free]
     floats = np.isin(np.arange(mech.nv), [k for joint in floating for k in range(mech.nv)[mech.v_index(joint)]])
     columns = sizes(mech).columns
-    undriven = _without(null, driven, columns)
-    left = _without(null, np.union1d(driven, np.flatnonzero(~floats)), columns)  # with motors wherever they may be
+    undriven = _undriven_motions(null, driven, columns)
+    left = _undriven_motions(
+        null, np.union1d(driven, np.flatnonzero(~floats)), columns
+    )  # with motors at all joints that may have one
     said = []
     if undriven.shape[1] > left.shape[1] or not left.size:
         said.append(MORE_MOTORS + hint(mech, q, rates=True, null=undriven))
@@ -122,16 +124,16 @@ def advice(mech: Mechanism, q: np.ndarray, null: np.ndarray, driven: np.ndarray)
     return "; ".join(said)
 
 
-def _without(null: np.ndarray, driven: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """(nv, k): a basis of the motions among ``null`` in which the driven coordinates stand still, or move by less than
-    what closed loops leave unknown."""
+def _undriven_motions(null: np.ndarray, driven: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """(nv, k): a basis of the motions in ``null`` without motion of the driven coordinates, up to the error of closed
+    loops."""
     rows = null[driven] / columns[driven, None]
     rows = rows[np.linalg.norm(rows, axis=-1) > LOOPS.closed]
     return null @ decompose(rows).null if len(rows) else null
 
 
 def _line_of_rotation(mech: Mechanism, q: np.ndarray, v: np.ndarray, joint: str) -> str:
-    """Of a motion of a floating link with all that it carries: the line about which it rotates, if it does."""
+    """Text on the axis of rotation of a floating link, in a motion with all links that it carries; may be empty."""
     body = mech.body_index(joint)
     pose, twist = tree.link_poses(mech, q)[body], tree.link_velocities(mech, q, v)[body]
     angular, linear = pose[:3, :3] @ twist[:3], pose[:3, :3] @ twist[3:]

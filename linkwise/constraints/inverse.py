@@ -1,4 +1,4 @@
-"""Inverse dynamics of closed mechanisms: forces of chosen joints that produce given accelerations; and derivatives.
+"""Constrained inverse dynamics: forces of chosen joints that produce given accelerations, and their derivatives.
 
 Least joint forces tau = W y at the actuated joints, W = S D^-2 S* with S their columns and D their units, solve
 
@@ -23,12 +23,12 @@ from ..dynamics.by_joint import rates_by_joint, velocities_of
 from ..dynamics.states import Argument, ByJoint, Float64Array, checked_arrays, common_batch, real_numbers
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 from ..mechanism.checks import names_of
-from .accelerations import Terms, bias_under, curvature_of, independent_at, moving_terms, terms
+from .accelerations import Terms, curvature_of, independent_at, moving_terms, spanning_tree_bias, terms
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .equations import decomposed_jacobian, driven_by, loop_of, warn_if_open, warn_if_opening
 from .force_units import mixes_units, velocity_units, warn_of_mixed_units
-from .formulations import basis_by
-from .idle_motions import advice, told_of_idle_motions
+from .formulations import acceleration_basis
+from .idle_motions import advice, explain_idle_motions
 from .masks import loop_mask
 from .redundancy import closable_error, redundancy
 from .sizes import sizes
@@ -37,24 +37,24 @@ from .tolerances import LOOPS
 from .variations import (
     Motion,
     State,
-    along_null_space,
     bias_by_v,
     constraint_derivatives,
     filled,
     force_derivatives,
+    null_space_coordinates,
     refuse_open,
     step_rate_jacobian,
 )
 
-DRIVEN = 1e-10  # of unit forces: smaller leverages on the degrees of freedom count as none
+DRIVEN = 1e-10  # of unit forces: smaller leverages on the degrees of freedom count as zero
 
 
 class Sharing(NamedTuple):
-    """How joints share the effort, as ``linkwise.inverse_dynamics`` describes it, and which accelerations are given.
+    """Effort sharing among joints, as for ``linkwise.inverse_dynamics``, and the coordinates of the accelerations.
 
-    actuated      names of the joints with motors, None for all; ``driven`` are their places in v
-    independent   coordinates whose accelerations are given; None for those of all joints
-    besides       (..., nv): joint forces that act as well; the result is what is missing beside them
+    actuated      names of the joints with motors, None for all; ``driven`` are their indices of v
+    independent   coordinates of the given accelerations; None for all joints
+    besides       (..., nv): further joint forces, which are subtracted from the result
     """
 
     actuated: Sequence[str] | None
@@ -81,7 +81,7 @@ def inverse_dynamics(
     """``linkwise.inverse_dynamics`` under constraints; ``sharing`` are weights, a distribution and joint forces
     ``besides``, see ``Sharing``.
 
-    A ``MechanismWarning`` says so where loops are open by more than a thousandth of their size or 1 mrad, or velocities
+    A ``MechanismWarning`` reports loops open by more than a thousandth of their size or 1 mrad, and velocities that
     open them.
     """
     if isinstance(a, Mapping):
@@ -113,7 +113,7 @@ def inverse_dynamics(
 
 
 def _warn_of_floating_joints(mech: Mechanism, tau: Float64Array) -> None:
-    """Say which joints that have no motors got forces, as nobody said which have some."""
+    """Warn of forces at floating joints, which have no motors, if the actuated joints are not given."""
     most = LOOPS.closed * np.abs(tau).max(initial=0.0)
     floating = [body.joint for body in mech.bodies if body.kind.is_free]
     pushed = [joint for joint in floating if np.abs(tau[..., mech.v_index(joint)]).max(initial=0.0) > most]
@@ -130,7 +130,7 @@ register(inverse_dynamics, ArrayFunction("closed_inverse_dynamics"))
 
 
 def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independent: Any) -> tuple[np.ndarray, Any]:
-    """Accelerations by joint one after the other, and the joints, which are independent."""
+    """Accelerations given by joint as one array, and the joints, which are independent coordinates."""
     if independent is not None and list(names_of(independent)) != list(named):
         raise MechanismError("accelerations by joint say which are independent: leave out independent")
     values = rates_by_joint(mech, "a", named, 0.0)
@@ -141,7 +141,7 @@ def accelerations_of_joints(mech: Mechanism, named: Mapping[str, Any], independe
 def joints_with_motors(
     mech: Mechanism, actuated: Sequence[str] | None, unactuated: Sequence[str] | None
 ) -> Sequence[str] | None:
-    """The joints that are actuated, None for all: those that are said to be, or all but those that are not."""
+    """The actuated joints, None for all: ``actuated``, or all except the passive ones."""
     if unactuated is None:
         return actuated
     if actuated is not None:
@@ -160,7 +160,7 @@ def _forces_for(mech: Mechanism, inputs: Inputs, how: Sharing) -> Float64Array:
     svd = decomposed_jacobian(mech, at.jacobian, rank=rank)
     if how.independent is None:
         q, v, a = checked_arrays(mech, wrenches, q=q, v=v, a=a)
-    force = bias_under(mech, at, q, v, wrenches)
+    force = spanning_tree_bias(mech, at, q, v, wrenches)
     force = force if how.besides is None else force - how.besides
     if how.independent is not None:
         a = _all_accelerations(mech, at, svd, (q, v, a), how, force)
@@ -200,9 +200,8 @@ def _first(states: np.ndarray, q: np.ndarray, null: np.ndarray) -> tuple[np.ndar
 
 
 def _reach(null: np.ndarray, patterns: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """(..., p, k): what the patterns of forces do along the DoF, with the rows of a basis of unit motions that belong
-    to the driven joints, whose coordinates have these ``units``; nothing where that is less than what closed loops
-    leave unknown, as at dead centres."""
+    """(..., p, k): generalized forces along the DoF per pattern of forces, from the rows of ``null`` of the driven
+    joints with ``units``.  Values below the error of closed loops are zero, as at dead centres."""
     reach = np.swapaxes(null, -1, -2) @ patterns
     most = np.linalg.norm(units[:, None] * patterns, axis=-2)[..., None, :]
     known = np.linalg.norm(reach, axis=-2, keepdims=True) > LOOPS.closed * most
@@ -212,13 +211,13 @@ def _reach(null: np.ndarray, patterns: np.ndarray, units: np.ndarray) -> np.ndar
 def _all_accelerations(
     mech: Mechanism, at: Terms, svd: Decomposition, state: Sequence[Any], how: Sharing, force: np.ndarray
 ) -> np.ndarray:
-    """(..., nv): the accelerations of all joints from those of the independent coordinates, K a + k (2.42b); the state
-    is (q, v, a)."""
+    """(..., nv): joint accelerations K a + k from accelerations of the independent coordinates (2.42b), at (q, v,
+    a)."""
     (q, v, a), independent, driven = state, how.independent, how.driven
     chosen: Any = independent_at(mech, q, independent)
     count = len(chosen) if chosen.ndim == 1 else chosen.shape[-2]
     a = real_numbers("a", np.zeros(count) if a is None else a)
-    if a.size or count:  # functions of no state at all do not tell how many they are
+    if a.size or count:  # the number of functions of an empty batch is unknown
         Argument("a of the independent coordinates", (count,)).batch(mech, a)
     common_batch({"q": q.shape[:-1], "v": v.shape[:-1], "a": a.shape[:-1]})
     a = a - curvature_of(mech, q, v, independent)
@@ -228,19 +227,19 @@ def _all_accelerations(
         accelerations, unknown = _following_freely(at, svd, rows, a, force, driven)
         if (unknown == dofs - count).all():
             return accelerations
-    with told_of_idle_motions(mech, q, independent):
-        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
+    with explain_idle_motions(mech, q, independent):
+        basis, offset = acceleration_basis("partitioning", at.jacobian, at.bias, svd, chosen)
     return times(basis[..., : a.shape[-1]], a) + offset
 
 
 def _following_freely(
     at: Terms, svd: Decomposition, rows: np.ndarray, a: np.ndarray, force: np.ndarray, driven: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(..., nv) and (...): accelerations with ``rows`` times them equal to ``a``, and of all such those in which joints
-    that are not driven need no forces; and of how many degrees of freedom that decides.
+    """(..., nv) and (...): accelerations with ``rows`` @ accelerations = ``a`` for which undriven joints need no
+    forces, and the number of degrees of freedom that this condition determines.
 
-    With N a basis of the motions that loops allow, accelerations are N y + k; y = y0 + Z z, Z what ``rows`` leave open.
-    Forces of driven joints do not reach the part of N* (M a + h) that is orthogonal to N* S, S their columns.
+    Accelerations are N y + k, with N a basis of the allowed motions; y = y0 + Z z, where Z spans the null space of
+    ``rows``.  Driven joints with columns S cannot produce the part of N* (M a + h) orthogonal to N* S.
     """
     null, offset = svd.null, -svd.solve(at.bias)
     across = np.swapaxes(null, -1, -2)
@@ -257,8 +256,8 @@ def _following_freely(
 
 
 def _patterns(units: np.ndarray, weights: ArrayLike | None, distribution: ArrayLike | None) -> np.ndarray:
-    """(..., count, k): forces of the actuated coordinates per unit of what is kept small; ``units`` (count,) of their
-    velocities."""
+    """(..., count, k): forces of the actuated coordinates per unit of the minimized effort; ``units`` (count,) are
+    those of their velocities."""
     count = len(units)
     if weights is not None and distribution is not None:
         raise MechanismError("weights and distribution both say how the effort is shared: give one of them")
@@ -278,16 +277,16 @@ def _patterns(units: np.ndarray, weights: ArrayLike | None, distribution: ArrayL
 
 
 def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
-    own, m = sizes(mech), mech.n_constraints
+    size, m = sizes(mech), mech.n_constraints
     jacobian, bias = at.jacobian[..., :m, :], at.bias[..., :m]
-    opening = own.rows * np.abs(times(jacobian, a) + bias)
-    scale = own.rows * (times(np.abs(jacobian), np.abs(a)) + np.abs(bias))
+    opening = size.rows * np.abs(times(jacobian, a) + bias)
+    scale = size.rows * (times(np.abs(jacobian), np.abs(a)) + np.abs(bias))
     tolerance = max(LOOPS.acceleration, redundancy(mech).rounding)
-    if opening.size and np.any(opening > tolerance * (own.rate**2 + scale.max(axis=-1, keepdims=True))):
+    if opening.size and np.any(opening > tolerance * (size.rate**2 + scale.max(axis=-1, keepdims=True))):
         row = int(np.argmax(opening.reshape(-1, opening.shape[-1]).max(axis=0)))
         raise MechanismError(
             f"the accelerations violate the constraints of loop {loop_of(mech, row)!r} of mechanism {mech.name!r} (by "
-            f"{(opening / own.rows).max():.3g} per second squared): give those of independent joints with "
+            f"{(opening / size.rows).max():.3g} per second squared): give those of independent joints with "
             "independent=..., the others follow"
         )
 
@@ -298,8 +297,8 @@ def _refuse_inconsistent(mech: Mechanism, at: Terms, a: np.ndarray) -> None:
 def derivatives_of_inverse_dynamics(
     at: State, actuated: Sequence[str] | None
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """(d_q, d_v, d_a), each (nv, nv): of ``inverse_dynamics`` at the projected state (as ``project`` does it) and the
-    nearest accelerations that the constraints, those that are active, allow there; ``at.tau`` are the accelerations."""
+    """(d_q, d_v, d_a), each (nv, nv), of ``inverse_dynamics`` at the projected state (as by ``project``), with the
+    nearest accelerations that active constraints allow; ``at.tau`` are the accelerations."""
     mech, elements, a = at.mech, at.passive, at.tau
     at = at._replace(tau=np.zeros(a.shape))
     besides = None if elements is None else elements.forces(at.q, at.v)
@@ -311,7 +310,7 @@ def derivatives_of_inverse_dynamics(
     equations = terms(mech, at.q, at.v, active=at.active)
     refuse_open(at, equations)
     svd = decomposed_jacobian(mech, equations.jacobian)
-    independent = along_null_space(mech, svd)
+    independent = null_space_coordinates(mech, svd)
     basis, closing, rows = independent.basis, independent.closing, independent.rows
     load = tree.inverse_dynamics(mech.spanning_tree, at.q, at.v, a, at.wrenches)
     load = load if besides is None else load - besides
@@ -319,12 +318,12 @@ def derivatives_of_inverse_dynamics(
     here = Motion(independent, np.zeros((0, mech.nv)), a, multipliers)
     reaction_by_q, bias_by_q, velocity_by_q = constraint_derivatives(at, svd, here, True)
 
-    # Steps that constraints allow, by steps of q, by changes of v and of a.
+    # Allowed steps, by steps of q, changes of v and of a.
     onto = basis @ rows
     onto_positions = onto
     if mech.constraints.is_nonholonomic:
         holonomic = equations.jacobian * mech.constraints.holonomic_rows[:, None]
-        positions = along_null_space(mech, decomposed_jacobian(mech, holonomic))
+        positions = null_space_coordinates(mech, decomposed_jacobian(mech, holonomic))
         onto_positions = positions.basis @ positions.rows
         bias_of_v = bias_by_v(at, here)
     else:
@@ -350,7 +349,7 @@ def derivatives_of_inverse_dynamics(
     _require_driven(mech, reach)
     y = times(basis, np.linalg.solve(reach, times(across, load)[..., None])[..., 0])
     along_y = at._replace(v=np.broadcast_to(y, at.v.shape))
-    bent = closing @ (constraint_derivatives(along_y, svd, here, False)[2] @ onto_positions)  # of G y by q
+    bent = closing @ (constraint_derivatives(along_y, svd, here, False)[2] @ onto_positions)  # derivative of G y by q
     bent = np.concatenate([bent, np.zeros((*bent.shape[:-1], 2 * mech.nv))], axis=-1)
     dz = np.linalg.solve(reach, across @ (d_load + leverage[:, None] * bent))
     d_tau = leverage[:, None] * (basis @ dz - bent)
@@ -359,7 +358,7 @@ def derivatives_of_inverse_dynamics(
 
 
 def _require_driven(mech: Mechanism, reach: np.ndarray) -> None:
-    """The actuated joints drive all degrees of freedom; ``reach`` (..., p, p) is K* W K."""
+    """Raise unless the actuated joints drive all degrees of freedom; ``reach`` (..., p, p) is K* W K."""
     if not reach.size:
         return
     values = np.linalg.eigvalsh(reach)

@@ -1,4 +1,4 @@
-"""What stays as it is while loops are closed: joints, their coordinates, and coordinates of links."""
+"""Held coordinates while loops are closed: of joints and of links."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .sizes import units
 
 @dataclass(frozen=True, eq=False)
 class HeldEquations(LoopEquations):
-    """Equations of the loops, and of coordinates of links that have given values (k,)."""
+    """Equations of the loops, and of coordinates of links with prescribed values (k,)."""
 
     held: tuple[NamedCoordinate, ...] = ()
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def off(self, q: np.ndarray) -> np.ndarray:
-        """(..., k): by how much coordinates have other values, dimensionless."""
+        """(..., k): dimensionless error of the coordinates of links."""
         scale = units(self.mech)
         change = [
             coordinate.change(q, value) / coordinate.unit(scale)
@@ -48,7 +48,7 @@ class HeldEquations(LoopEquations):
 
     @property
     def parts(self) -> Parts:
-        """Coordinates of links tie all that moves these links."""
+        """Parts of the loops, merged where coordinates of links couple them."""
         mech, names = self.mech.constraints.structure, tuple(coordinate.name for coordinate in self.held)
         return stored(mech, (Parts, names), lambda: Parts(mech, [_moving(mech, name) for name in names]))
 
@@ -57,18 +57,18 @@ class HeldEquations(LoopEquations):
 
 
 def _moving(mech: Mechanism, name: str) -> list[int]:
-    """Places in v of the joints that move a link, by the name of one of its coordinates."""
+    """Indices of v of the joints that move a link, from the name of one of its coordinates."""
     slices = [mech.v_index(mech.bodies[i].joint) for i in mech.tree.path(mech.frame(name.rpartition(".")[0]).body)]
     return sorted({k for columns in slices for k in range(columns.start, columns.stop)})
 
 
 class Held(NamedTuple):
-    """What does not change while loops are closed.
+    """Coordinates that are held while loops are closed.
 
-    free     (nv,): the velocities that may
-    kept     places in q that keep their numbers though no velocity is theirs alone, such as "base.x"
-    links    coordinates of links, such as "platform.x"
-    wanted   their values, where they are not to be those of the guess
+    free     (nv,): velocities that may change
+    kept     indices of q that are held without a velocity of their own, such as "base.x"
+    links    held coordinates of links, such as "platform.x"
+    wanted   their values; by default those of the guess
     """
 
     free: NDArray[np.bool_]
@@ -77,7 +77,7 @@ class Held(NamedTuple):
     wanted: Mapping[str, float] = NO_JOINTS
 
     def equations(self, mech: Mechanism, start: np.ndarray) -> LoopEquations:
-        """Equations of the loops; with those of the coordinates of links if there are any."""
+        """Equations of the loops and of the held coordinates of links."""
         loops = loop_equations(mech)
         if not self.links:
             return loops
@@ -87,8 +87,8 @@ class Held(NamedTuple):
         return HeldEquations(mech, loops.sizes, loops.blocks, self.links, values)
 
 
-def held_by(mech: Mechanism, hold: Sequence[str], wanted: Mapping[str, float] = NO_JOINTS) -> Held:
-    """What stays as it is while the named joints and coordinates are held."""
+def hold_coordinates(mech: Mechanism, hold: Sequence[str], wanted: Mapping[str, float] = NO_JOINTS) -> Held:
+    """The held coordinates for names of joints and coordinates."""
     free, kept, links = np.ones(mech.nv, dtype=bool), [], []
     for name in hold:
         if is_of_link(mech, name):

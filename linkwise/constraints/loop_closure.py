@@ -1,4 +1,4 @@
-"""The equations g(q) = 0 as the data of a mechanism allow them to be met, and the iteration that closes loops."""
+"""The loop equations g(q) = 0 up to the rounding of the data, and the iteration that closes loops."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ from .decomposition import damped_solve, decompose
 from .sizes import Sizes, sizes
 from .tolerances import LOOPS
 
-LARGEST_STEP = (
-    0.5  # of a dimensionless coordinate, per iteration: linearized loops say little about what is further away
-)
-HOPELESS = 1e12  # damping beyond which no step makes the error smaller: a local minimum
+LARGEST_STEP = 0.5  # of a dimensionless coordinate, per iteration: linearized loops are inaccurate further away
+HOPELESS = 1e12  # damping beyond which no step reduces the error: a local minimum
 PATIENCE = 20  # iterations after which the error must have halved, or it has settled above zero
 
 
 class RoundedBlock(NamedTuple):
-    """Constraints of a cluster of which no more than ``rank`` are independent: the others hold to rounding only.
+    """Constraints of a cluster with at most ``rank`` independent ones; the others hold up to rounding only.
 
-    rows, columns   places in g and in v
-    closure         dimensionless: the largest error |g| that rounding leaves
+    rows, columns   indices of g and of v
+    closure         largest dimensionless error |g| by rounding
     """
 
     rows: np.ndarray
@@ -37,17 +35,16 @@ class RoundedBlock(NamedTuple):
 
 
 class Parts:
-    """Constraints that share no coordinate with others, and the coordinates that they depend on: each part is closed
-    for itself, whatever the others do.
+    """Independent parts of the constraints, without shared coordinates: each is closed separately.
 
-    count     of the parts
-    loops     (count, number of loops): which loops are theirs
-    columns   (nv,): which part a coordinate belongs to, ``count`` for those that no constraint depends on
-    places    (nq,): the same of the numbers of q
+    count     number of parts
+    loops     (count, number of loops): whether a loop belongs to a part
+    columns   (nv,): part of each velocity, ``count`` if no constraint depends on it
+    places    (nq,): part of each number of q
     """
 
     def __init__(self, mech: Mechanism, more: Sequence[Sequence[int]] = ()):
-        """``more`` are places in v that further rows, after those of the loops, depend on, one list for each."""
+        """``more``: for each further row after those of the loops, the indices of v that it depends on."""
         tied = [
             ({*cluster.rows}, {*cluster.coordinates}, {*cluster.loops}) for cluster in clusters(mech) if cluster.rows
         ]
@@ -71,30 +68,30 @@ class Parts:
             self.places[mech.q_index(body.joint)] = self.columns[mech.v_index(body.joint).start]
 
     def norms(self, error: np.ndarray) -> np.ndarray:
-        """(..., count): of the parts of an error (..., m)."""
+        """(..., count): norm of an error (..., m) in each part."""
         if not self.count:
             return np.zeros((*error.shape[:-1], 0))
         return np.sqrt(np.add.reduceat(error[..., self._row_order] ** 2, self._row_starts, axis=-1))
 
     def largest(self, change: np.ndarray) -> np.ndarray:
-        """(..., count): the largest number of each part of a change (..., nv)."""
+        """(..., count): largest entry of a change (..., nv) in each part."""
         return np.maximum.reduceat(np.abs(change[..., self._column_order]), self._column_starts, axis=-1)
 
-    def at_columns(self, values: np.ndarray) -> np.ndarray:
-        """(..., nv): the value (..., count) of its part for every coordinate, 0 for those of none."""
-        return _with_zero(values)[..., self.columns]
+    def spread_to_velocities(self, values: np.ndarray) -> np.ndarray:
+        """(..., nv): values (..., count) of parts spread to their velocities, 0 for velocities of no part."""
+        return _append_zero(values)[..., self.columns]
 
-    def at_places(self, values: np.ndarray) -> np.ndarray:
-        """(..., nq): the same for every number of q."""
-        return _with_zero(values)[..., self.places]
+    def spread_to_positions(self, values: np.ndarray) -> np.ndarray:
+        """(..., nq): values (..., count) of parts spread to their numbers of q, 0 for numbers of no part."""
+        return _append_zero(values)[..., self.places]
 
     def is_of(self, cluster: Cluster) -> np.ndarray:
-        """(nq,): whether a number of q is one of this cluster, whose constraints belong to one part."""
+        """(nq,): whether a number of q belongs to this cluster, whose constraints are in one part."""
         return self.places == (self.columns[cluster.coordinates[0]] if cluster.coordinates else -1)
 
     def damped(self, error: np.ndarray, jacobian: np.ndarray, damping: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """(..., nv): steps of Levenberg and Marquardt of the parts ``which`` (count,), 0 for others; ``damping`` is
-        (..., count)."""
+        """(..., nv): Levenberg-Marquardt steps of the parts ``which`` (count,), 0 for others; ``damping`` is (...,
+        count)."""
         change = np.zeros((*error.shape[:-1], jacobian.shape[-1]))
         alike: dict[tuple[int, int], list[int]] = {}
         for number in np.flatnonzero(which).tolist():
@@ -109,22 +106,22 @@ class Parts:
 
 
 def _ordered(members: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Members one after the other, and where each begins."""
+    """The members concatenated, and the index at which each begins."""
     order = np.concatenate([np.zeros(0, dtype=int), *members])
     return order, np.cumsum([0, *map(len, members)])[:-1]
 
 
-def _with_zero(values: np.ndarray) -> np.ndarray:
+def _append_zero(values: np.ndarray) -> np.ndarray:
     """(..., n + 1): values (..., n) with a zero at the end."""
     return np.append(values, np.zeros((*values.shape[:-1], 1), dtype=values.dtype), axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class LoopEquations:
-    """g and G of a mechanism, dimensionless, without the constraints that follow from others but for rounding.
+    """Dimensionless g and G of a mechanism, without constraints that are redundant up to rounding.
 
-    Where a block has the rank r, G is replaced by the nearest matrix of this rank, and g by its part in the range of
-    that matrix: what data with errors of size eps say beyond it is of size eps, and cannot be satisfied.
+    In a block of rank r, G is replaced by the nearest matrix of this rank, and g by its part in the range of that
+    matrix. For data with errors of size eps the rest is of size eps, and cannot be satisfied.
     """
 
     mech: Mechanism
@@ -137,23 +134,23 @@ class LoopEquations:
 
     @property
     def exact(self) -> float:
-        """The error below which loops are closed exactly."""
+        """The error below which loops count as closed exactly."""
         return max(LOOPS.closed, self.sizes.noise)
 
     def error(self, q: np.ndarray) -> np.ndarray:
-        """(..., m): all of g."""
+        """(..., m): g including rounding."""
         return self.sizes.rows * float64_function(self.mech, "position_error")(q)
 
     def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(..., m), (..., m, nv): g and G, both without rounding."""
         error, jacobian = self.error(q), float64_function(self.mech, "constraint_jacobian")(q)
-        jacobian *= self.sizes.rows[:, None]  # in place: many loops make it large
+        jacobian *= self.sizes.rows[:, None]  # in place: it is large with many loops
         jacobian *= self.sizes.columns
         return self._without_rounding(jacobian, error[..., None])[..., 0], self._without_rounding(jacobian, jacobian)
 
     @property
     def parts(self) -> Parts:
-        """What is closed for itself."""
+        """The independent parts."""
         return stored(self.mech.constraints.structure, Parts, lambda: Parts(self.mech.constraints.structure))
 
     def residual(self, q: np.ndarray) -> np.ndarray:
@@ -161,13 +158,13 @@ class LoopEquations:
         return self.at(q)[0] if self.blocks else self.error(q)
 
     def with_dimensions(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same as ``at`` in metres and sines of angles, by the velocities as they are."""
+        """g and G without rounding, as ``at``, in metres and sines of angles."""
         error, jacobian = self.at(q)
         return error / self.sizes.rows, jacobian / (self.sizes.rows[:, None] * self.sizes.columns)
 
     def without_rounding(self, jacobian: np.ndarray, of_constraints: np.ndarray | None = None) -> np.ndarray:
-        """(..., m, k): of columns with one number per constraint, G by default, what is left without rounding; all as
-        the kernels give it, with dimensions."""
+        """(..., m, k): columns with one number per constraint, G by default, without their part due to rounding.
+        All have the dimensions of the kernels."""
         columns = jacobian if of_constraints is None else of_constraints
         if not self.blocks:
             return columns
@@ -175,8 +172,8 @@ class LoopEquations:
         return self._without_rounding(scale * jacobian * self.sizes.columns, scale * columns) / scale
 
     def _without_rounding(self, jacobian: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """(..., m, k): U1 U1* times columns, the projection on the range of the nearest matrix of the rank that each
-        block of G has; the other rows as they are.  All dimensionless."""
+        """(..., m, k): U1 U1* columns, the projection of each block on the range of the nearest matrix of its rank;
+        other rows are unchanged.  All dimensionless."""
         if not self.blocks:
             return columns
         projected = np.array(np.broadcast_to(columns, (*jacobian.shape[:-1], columns.shape[-1])))
@@ -186,11 +183,11 @@ class LoopEquations:
         return projected
 
     def open_by(self, q: np.ndarray) -> np.ndarray:
-        """(...): the norm of g without rounding, of the part that is open the furthest."""
+        """(...): the norm of g without rounding in the part with the largest error."""
         return self.parts.norms(self.residual(q)).max(axis=-1, initial=0.0)
 
     def is_closed(self, q: np.ndarray, tolerance: float) -> np.ndarray:
-        """(...): whether all loops are, to the tolerance or to what rounding leaves, of positions and of data."""
+        """(...): whether all loops are closed, to the tolerance or to the rounding of positions and data."""
         return np.asarray(self.are_closed(q, tolerance).all(axis=-1))
 
     def are_closed(self, q: np.ndarray, tolerance: float) -> np.ndarray:
@@ -204,7 +201,8 @@ class LoopEquations:
         return closed
 
     def alignments(self, q: np.ndarray) -> np.ndarray:
-        """(..., loops): cosines of the angles between the two sides; where loops are closed 1, or -1 back to back."""
+        """(..., loops): cosine of the angle between the two sides; 1 for closed loops, -1 for loops closed back to
+        back."""
         if not self.mech.loops:
             return np.ones((*q.shape[:-1], 0))
         return kernel_function(self.mech, "loop_alignments")(q)
@@ -214,7 +212,7 @@ class LoopEquations:
         return np.asarray(~(~(self.alignments(q) > 0.0) @ self.parts.loops.T))
 
     def is_nearly_closed(self, q: np.ndarray) -> np.ndarray:
-        """(...): whether the error of every rounded block is no more than its data explain."""
+        """(...): whether the error of every rounded block is within the rounding of its data."""
         near = np.ones(q.shape[:-1], dtype=bool)
         error = self.error(q) if self.blocks else near
         for block in self.blocks:
@@ -223,8 +221,8 @@ class LoopEquations:
 
 
 class Goal(NamedTuple):
-    """How far loops are to be closed: in ``max_steps`` to errors below ``tolerance``, and on to ``aim`` while the error
-    halves, about round-off by default."""
+    """Stopping criteria: at most ``max_steps`` to errors below ``tolerance``, then on to ``aim`` while the error
+    halves; about round-off by default."""
 
     max_steps: int
     tolerance: float = LOOPS.closed
@@ -232,24 +230,24 @@ class Goal(NamedTuple):
 
     @property
     def finest(self) -> float:
-        """The aim, given or not."""
+        """The aim, or its default."""
         return LOOPS.aim * self.tolerance if self.aim is None else self.aim
 
 
-def closed_by(
+def close_loops(
     equations: LoopEquations,
     q: np.ndarray,
     goal: Goal,
     free: np.ndarray | None = None,
     kept: Sequence[int] = (),
 ) -> np.ndarray:
-    """The best configurations found from q (..., nq) by moving the velocities that are ``free`` (nv,), all by default,
-    closed or not; the numbers of q in the places ``kept`` stay as they are.
+    """The configurations with the least error found from q (..., nq), closed or not.
 
-    Levenberg-Marquardt on the configuration manifold: every step makes the error smaller, none moves a dimensionless
-    coordinate by more than half a unit.  Steps are the shortest of dimensionless coordinates.  Parts that share no
-    coordinate do not wait for each other.  Far from closed, constraints that are redundant but for rounding say as much
-    as others and are needed: they are left out where the error is what they can be satisfied to.
+    Only ``free`` velocities (nv,) move, all by default; numbers of q with indices ``kept`` stay unchanged.
+    Levenberg-Marquardt on the configuration manifold: every step reduces the error, and moves no dimensionless
+    coordinate by more than half a unit.  Steps are the shortest in dimensionless coordinates, separately in each part.
+    Constraints redundant up to rounding are needed far from closure; they are left out once the error is at their
+    rounding.
     """
     free = np.ones(equations.mech.nv, dtype=bool) if free is None else free
     if equations.blocks and not np.all(near := equations.is_nearly_closed(q)):
@@ -276,28 +274,31 @@ def _iterated(equations: LoopEquations, q: np.ndarray, goal: Goal, free: np.ndar
         here, going = q[states], active[states]
         error, jacobian = equations.at(here)
         jacobian[..., np.flatnonzero(~equations.mech.constraints.holonomic_rows), :] = (
-            0.0  # a search may go where no wheel rolls
+            0.0  # the search ignores rolling constraints
         )
-        # Damping in proportion to the error keeps convergence quadratic, and redundant constraints from causing motion.
+        # Damping proportional to the error keeps convergence quadratic, and redundant constraints cause no motion.
         jacobian *= free
         if len(kept):
             jacobian = jacobian @ _leaving(equations, here, free, kept)
         change = -parts.damped(error, jacobian, (damping * size)[states], np.any(going, axis=0))
         shorter = np.minimum(1.0, LARGEST_STEP / np.maximum(parts.largest(change), LARGEST_STEP))
-        change *= parts.at_columns(shorter * going) * free
+        change *= parts.spread_to_velocities(shorter * going) * free
         moved = tree.integrate(equations.mech, here, equations.sizes.columns * change, 1.0)
         moved[..., kept] = here[..., kept]
         there, before = parts.norms(equations.residual(moved)), size[states]
         better = going & (there < np.where(before <= tolerance, 0.5, 1.0) * before)
         settled[states] |= going & ~better & (before <= tolerance)
-        q[states], size[states] = np.where(parts.at_places(better), moved, here), np.where(better, there, before)
+        q[states], size[states] = (
+            np.where(parts.spread_to_positions(better), moved, here),
+            np.where(better, there, before),
+        )
         stiffer = np.where(going, np.maximum(damping[states] * 10.0, 1e-3), damping[states])
         damping[states] = np.where(better, damping[states] * 0.2, stiffer)
     return q.reshape(shape)
 
 
 def _leaving(equations: LoopEquations, q: np.ndarray, free: np.ndarray, kept: Sequence[int]) -> np.ndarray:
-    """(..., nv, nv): the projection on free changes that leave the numbers of q in the places ``kept``."""
+    """(..., nv, nv): the projection on free changes that keep the numbers of q with indices ``kept``."""
     every = np.eye(equations.mech.nv)
     rates = tree.coordinate_rates(equations.mech, q[..., None, :], every)[..., list(kept)]
     rows = np.swapaxes(rates, -1, -2) * equations.sizes.columns * free

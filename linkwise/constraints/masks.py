@@ -1,4 +1,4 @@
-"""Loops that hold or let go, state by state: masks, and the mechanisms of the loops that hold."""
+"""Active loops, state by state: masks, and mechanisms with the active loops only."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .redundancy import redundancy, without_rounding
 
 
 def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Array | None:
-    """(..., len(mech.loops)): 1 where a loop holds, 0 where it lets go; None if all hold.  The batches of ``others``,
-    by name, must fit to it."""
+    """(..., len(mech.loops)): 1 for active loops, 0 for others; None if all are active.  Batches of the arrays
+    ``others`` must broadcast with it."""
     if active is None:
         return None
     count = len(mech.loops)
@@ -35,16 +35,16 @@ def loop_mask(mech: Mechanism, active: Any, **others: np.ndarray) -> Float64Arra
 
 
 def row_mask(mech: Mechanism, mask: Float64Array) -> Float64Array:
-    """(..., m): the mask of every constraint."""
+    """(..., m): the mask of each row of G."""
     return np.repeat(mask, [loop.n_constraints for loop in mech.loops], axis=-1)
 
 
-def that_count(
+def mask_constraints(
     mech: Mechanism, rows: Float64Array, active: Float64Array | None, tolerance: float | None = None
 ) -> Float64Array:
-    """(..., m, k): numbers of all constraints, the first nv columns of which are G, without what the rounding of the
-    data adds to the rank of G (``redundancy``), but where a ``tolerance`` of one's own decides what counts; and zero
-    for loops that let go.  What is redundant among those that hold is a matter of the mechanism that has no others."""
+    """(..., m, k): rows of constraints, of which the first nv columns are G, with inactive rows zeroed and constraints
+    redundant up to rounding projected out (``redundancy``).  With a ``tolerance`` nothing is projected out.  Redundancy
+    is decided for the mechanism with the active loops only."""
     n = mech.nv
     if active is None:
         return without_rounding(mech, rows[..., :n], rows) if tolerance is None else rows
@@ -61,23 +61,23 @@ def that_count(
 
 
 def mechanism_holding(mech: Mechanism, mask: np.ndarray) -> Mechanism:
-    """The mechanism with those loops only that hold."""
+    """The mechanism with its active loops only."""
     loops = [loop for loop, holds in zip(mech.loops, mask, strict=True) if holds]
     return stored(mech, (mechanism_holding, mask.tobytes()), lambda: mech.spanning_tree.with_loops(*loops))
 
 
-def for_each_mask(
+def map_over_masks(
     function: Callable[..., NDArray[Any]], mech: Mechanism, active: Float64Array, *arrays: np.ndarray
 ) -> NDArray[Any]:
-    """(..., *core): ``function(mechanism, *arrays)`` of the mechanisms of the loops that hold, each for the states of
-    arrays (..., n) that these are; the core shape is the largest of all, filled up with zeros."""
+    """(..., *core): ``function(mechanism, *arrays)``, evaluated once per mask with the mechanism of its active loops
+    and the states of arrays (..., n) under this mask.  The core shape is the largest of all, padded with zeros."""
     batch = np.broadcast_shapes(active.shape[:-1], *(x.shape[:-1] for x in arrays))
     held = np.broadcast_to(active > 0.0, (*batch, active.shape[-1]))
-    given = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
+    state_arrays = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
     masks = np.unique(held.reshape(-1, held.shape[-1]), axis=0) if held.size else np.ones((1, held.shape[-1]), bool)
     each = [np.asarray((held == mask).all(axis=-1)) for mask in masks]
     results = [
-        np.asarray(function(mechanism_holding(mech, mask), *(x[states] for x in given)))
+        np.asarray(function(mechanism_holding(mech, mask), *(x[states] for x in state_arrays)))
         for mask, states in zip(masks, each, strict=True)
     ]
     core = np.max([result.shape[1:] for result in results], axis=0).astype(int)

@@ -1,5 +1,4 @@
-"""Scalar coordinates of a mechanism by name: numbers of joints, where the origins of links are in the world, and how
-links are turned there."""
+"""Scalar coordinates of a mechanism by name: of joints, and positions and orientations of links in the world."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from .sizes import Units, random_configurations, units
 TRIED = 4  # random configurations
 CONSTANT = 1e-12  # rates per unit of velocity
 AXES = "xyz"
-DIFFERENCE = 1e-3  # of coordinates: rounding and the order of differences matter alike
+DIFFERENCE = 1e-3  # step of differences: balances rounding and truncation
 CHOICES = (
     "a joint of one coordinate, one number of a joint ('joint[k]', or its name in mech.q_names), the place of a link "
     "('link.x', '.y', '.z') or its orientation ('link.yaw', '.pitch', '.roll')"
@@ -30,13 +29,13 @@ CHOICES = (
 
 @dataclass(frozen=True)
 class NamedCoordinate:
-    """One number that follows from q.
+    """A scalar function of q.
 
-    number      (..., nq) -> (...): its value, but for whole turns where ``about`` says so
+    number      (..., nq) -> (...): its value, up to whole turns if ``about`` is set
     rows        (..., nq) -> (..., nv): its rate is rows v
-    is_length   whether it is one, or an angle, or a number without a dimension
-    turns       whether it is an angle of a link that a full turn brings back
-    about       where values are known but for whole turns, the middle of those that are given; None elsewhere
+    is_length   whether it is a length; otherwise an angle or dimensionless
+    turns       whether it is an angle of a link, periodic in a full turn
+    about       middle of the returned values of an angle known up to whole turns; None for other coordinates
     """
 
     name: str
@@ -51,29 +50,29 @@ class NamedCoordinate:
         return self.about is not None
 
     def value(self, q: np.ndarray) -> np.ndarray:
-        """(...): of configurations (..., nq)."""
+        """(...): values at configurations (..., nq)."""
         number = self.number(q)
         return number if self.about is None else self.about + wrapped(number - self.about)
 
     def change(self, q: np.ndarray, value: Any) -> np.ndarray:
-        """(...): from a value to that at q (..., nq), by less than half a turn where values are known but for turns."""
+        """(...): difference from a value to the value at q (..., nq), within half a turn for periodic angles."""
         return wrapped(self.number(q) - value) if self.is_wrapped else self.number(q) - value
 
     def unit(self, units: Units) -> float:
-        """What is 1 in these units."""
+        """The unit of this coordinate."""
         return units.length if self.is_length else 1.0
 
     def centred(self, about: float) -> NamedCoordinate:
-        """The same with values within half a turn of a number, where they are known but for whole turns."""
+        """The coordinate with values within half a turn of ``about``, if it is periodic."""
         return replace(self, about=about) if self.is_wrapped else self
 
     def along(self, q: np.ndarray) -> np.ndarray:
-        """(n,): values of neighbouring configurations (n, nq), without jumps."""
+        """(n,): values at neighbouring configurations (n, nq), unwrapped."""
         values = self.value(q)
         return np.unwrap(values) if self.is_wrapped and len(values) else values
 
     def dimensionless(self, units: Units) -> NamedCoordinate:
-        """The same in these units; its rate is rows times dimensionless velocities."""
+        """The coordinate in these units; its rate is rows times dimensionless velocities."""
         unit = self.unit(units)
         return replace(
             self,
@@ -85,8 +84,7 @@ class NamedCoordinate:
 def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     """The coordinate called ``name``: a joint of one coordinate, ``joint[k]`` (number k of its q), or ``link.x``,
     ``link.y``, ``link.z`` (the origin of a link or frame in the world), ``link.yaw``, ``link.pitch``, ``link.roll``
-    (how it is turned there); of joints with several, names of ``q_names`` too, where no link or frame has that
-    name."""
+    (its orientation there), or a name of ``q_names``, unless a link or frame has it."""
     if not isinstance(name, str):
         example = repr(next((body.joint for body in mech.bodies if body.kind.nq == 1), "joint"))
         raise MechanismError(
@@ -95,18 +93,18 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
         )
     joint, _, rest = name.partition("[")
     if name in mech.joint_names and mech.bodies[mech.body_index(name)].kind.nq == 1:
-        return _of_joint(mech, name, name, 0)
+        return _joint_coordinate(mech, name, name, 0)
     if joint in mech.joint_names and rest[:-1].isdigit() and rest.endswith("]"):
-        return _of_joint(mech, name, joint, int(rest[:-1]))
+        return _joint_coordinate(mech, name, joint, int(rest[:-1]))
     link, _, axis = name.rpartition(".")
     if link in mech.frames and axis in AXES and axis:
-        return _of_link(mech, name, link, AXES.index(axis))
+        return _link_coordinate(mech, name, link, AXES.index(axis))
     if link in mech.frames and axis in ANGLES:
         return _orientation(mech, name, link, axis)
     if name not in mech.joint_names and (index := mech.coordinates.index("q", name)) is not None:
-        own = mech.coordinates.joint_of(name)
-        k = index - mech.q_index(own).start
-        return _of_joint(mech, f"{own}[{k}]", own, k)
+        entry = mech.coordinates.joint_of(name)
+        k = index - mech.q_index(entry).start
+        return _joint_coordinate(mech, f"{entry}[{k}]", entry, k)
     if name in mech.joint_names:
         count = mech.bodies[mech.body_index(name)].kind.nq
         raise MechanismError(
@@ -120,7 +118,7 @@ def named_coordinate(mech: Mechanism, name: str) -> NamedCoordinate:
     )
 
 
-def _of_joint(mech: Mechanism, name: str, joint: str, k: int) -> NamedCoordinate:
+def _joint_coordinate(mech: Mechanism, name: str, joint: str, k: int) -> NamedCoordinate:
     entry, kind = mech.coordinates.place(joint), mech.bodies[mech.body_index(joint)].kind
     if k >= kind.nq:
         raise MechanismError(f"joint {joint!r} has {kind.nq} coordinates, so there is no {name!r}")
@@ -136,7 +134,7 @@ def _of_joint(mech: Mechanism, name: str, joint: str, k: int) -> NamedCoordinate
     return NamedCoordinate(name, lambda q: entry.positions(q)[..., k], rows, is_length)
 
 
-def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinate:
+def _link_coordinate(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinate:
     return NamedCoordinate(
         name,
         lambda q: tree.frame_pose(mech, q, link)[..., axis, 3],
@@ -146,8 +144,8 @@ def _of_link(mech: Mechanism, name: str, link: str, axis: int) -> NamedCoordinat
 
 
 def _orientation(mech: Mechanism, name: str, link: str, angle: str) -> NamedCoordinate:
-    """An angle of a link or frame: where joints turn it about that axis of the world alone, as those of planar
-    mechanisms do, it is their sum, which counts turns; elsewhere the one of roll, pitch and yaw, within a turn."""
+    """An angle of a link or frame.  If joints turn it about this world axis only, as in planar mechanisms, it is the
+    sum of their angles, and counts turns; otherwise it is roll, pitch or yaw, within a turn."""
     row = rates_about_one_axis(mech, link, angle)
     if row is None:
         return NamedCoordinate(
@@ -174,8 +172,8 @@ def _orientation(mech: Mechanism, name: str, link: str, angle: str) -> NamedCoor
 
 
 def is_beside_velocities(mech: Mechanism, name: str) -> bool:
-    """Whether a name is that of a coordinate whose rate is no number of v: of a link or frame, "platform.x", or of a
-    joint with a quaternion, "base.x"."""
+    """Whether the rate of a named coordinate is not an entry of v: of a link or frame, "platform.x", or of a joint with
+    a quaternion, "base.x"."""
     if name in mech.joint_names:
         return False
     if mech.coordinates.index("q", name) is not None:
@@ -184,15 +182,15 @@ def is_beside_velocities(mech: Mechanism, name: str) -> bool:
 
 
 def is_of_link(mech: Mechanism, name: str) -> bool:
-    """Whether a name is that of a coordinate of a link or frame, and not of a joint."""
+    """Whether a name is a coordinate of a link or frame, not of a joint."""
     link, _, word = name.rpartition(".")
     of_joint = link in mech.joint_names or any(mech.coordinates.index(x, name) is not None for x in "qv")
     return not of_joint and link in mech.frames and word in (*AXES, *ANGLES)
 
 
 def rates_of_inputs(mech: Mechanism, q: np.ndarray, names: Sequence[str], label: str) -> np.ndarray:
-    """(..., p, nv) at q (..., nq), or (p, nv) where joints alone are named: rows @ v are the velocities of the named
-    joints and the rates of the named coordinates."""
+    """(..., p, nv) at q (..., nq), or (p, nv) for joints only: rows @ v are velocities of the named joints and rates of
+    the named coordinates."""
     rows = [
         named_coordinate(mech, name).rows(q)[..., None, :]
         if is_beside_velocities(mech, name)
@@ -206,8 +204,8 @@ def rates_of_inputs(mech: Mechanism, q: np.ndarray, names: Sequence[str], label:
 
 
 def curvatures_of_inputs(mech: Mechanism, q: np.ndarray, v: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """(..., p): second derivatives of what ``rates_of_inputs`` are the rates of while v is constant, zero of joints; by
-    differences of fourth order of the rates."""
+    """(..., p): second derivatives of the inputs of ``rates_of_inputs`` at constant v, by fourth-order differences of
+    the rates; zero for joints."""
     speed = np.maximum(np.abs(v).max(axis=-1, initial=0.0, keepdims=True), np.finfo(float).tiny)
     step = DIFFERENCE / speed[..., 0]
 
@@ -219,8 +217,8 @@ def curvatures_of_inputs(mech: Mechanism, q: np.ndarray, v: np.ndarray, names: S
 
 
 def velocity_map(mech: Mechanism, names: Sequence[str], label: str) -> tuple[int, Callable[[np.ndarray], np.ndarray]]:
-    """How many velocities the names stand for, and a function (..., nq) -> (..., p, nv): rows @ v are these velocities,
-    all dimensionless.  All velocities of a joint, where one is named; the rate of a coordinate otherwise."""
+    """Number p of velocities of the names, and a function (..., nq) -> (..., p, nv) whose rows @ v are these
+    velocities, dimensionless.  A joint has all its velocities, any other coordinate its rate."""
     scale = units(mech)
     parts: list[Callable[[np.ndarray], np.ndarray]] = []
     count = 0
@@ -244,7 +242,7 @@ def velocity_map(mech: Mechanism, names: Sequence[str], label: str) -> tuple[int
 
 
 class LimitSlack:
-    """How far a configuration is inside the limits of the joints, those of mimic joints too; all dimensionless."""
+    """Dimensionless distances of a configuration from the limits of joints, mimic joints included."""
 
     def __init__(self, mech: Mechanism):
         self.names: list[str] = []
@@ -259,20 +257,20 @@ class LimitSlack:
                         self.names.append(body.joint)
 
     def __call__(self, q: np.ndarray) -> np.ndarray:
-        """(..., count): negative beyond a limit, in the order of ``names``."""
+        """(..., count): distances in the order of ``names``; negative beyond a limit."""
         slacks = [sign * (limited.value(q) - bound) for limited, bound, sign in self._sides]
         return np.stack(slacks, axis=-1) if slacks else np.full((*q.shape[:-1], 0), np.inf)
 
     def coordinate(self, side: int) -> NamedCoordinate:
-        """The coordinate that a limit is for."""
+        """The coordinate of a limit."""
         return self._sides[side][0]
 
     def bound(self, side: int) -> float:
-        """Where the limit is."""
+        """The value of a limit."""
         return self._sides[side][1]
 
     def inward(self, side: int, q: np.ndarray) -> np.ndarray:
-        """(nv,): the gradient of the slack."""
+        """(nv,): the gradient of the distance from a limit."""
         return self._sides[side][2] * self.coordinate(side).rows(q)
 
 
@@ -280,12 +278,13 @@ class LimitSlack:
 
 
 def wrapped(angle: np.ndarray) -> np.ndarray:
-    """The same but for whole turns, from -pi to pi."""
+    """The angle wrapped to -pi .. pi."""
     return np.asarray(angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi)))
 
 
 def angle_of(rotation: np.ndarray, angle: str) -> np.ndarray:
-    """(...): of rotations (..., 3, 3) = Rz(yaw) Ry(pitch) Rx(roll); pitch is within a quarter of a turn."""
+    """(...): yaw, pitch or roll of rotations (..., 3, 3) = Rz(yaw) Ry(pitch) Rx(roll); pitch is within a quarter
+    turn."""
     if angle == "roll":
         return np.arctan2(rotation[..., 2, 1], rotation[..., 2, 2])
     if angle == "yaw":
@@ -294,7 +293,7 @@ def angle_of(rotation: np.ndarray, angle: str) -> np.ndarray:
 
 
 def angle_about_one_axis(rotation: np.ndarray, angle: str) -> float:
-    """Of a rotation (3, 3) about the axis of this angle, or of one that may be turned about others before a yaw."""
+    """The angle of a rotation (3, 3) about its own axis; a yaw may follow rotations about other axes."""
     if angle == "pitch":
         return float(np.arctan2(-rotation[2, 0], rotation[2, 2]))
     return float(angle_of(rotation, angle))
@@ -304,7 +303,7 @@ def rates_of(rotation: np.ndarray, angular: np.ndarray, angle: str) -> np.ndarra
     """(..., nv): the rate of the angle, with the angular velocity in the world (..., 3, nv)."""
     cosine, sine = rotation[..., 0, 0, None], rotation[..., 1, 0, None]  # of yaw, times the cosine of pitch
     level = np.hypot(cosine, sine)
-    with np.errstate(divide="ignore", invalid="ignore"):  # upright, where roll and yaw cannot be told apart
+    with np.errstate(divide="ignore", invalid="ignore"):  # upright, where roll and yaw are not unique
         ahead = (cosine * angular[..., 0, :] + sine * angular[..., 1, :]) / level
         if angle == "pitch":
             return (cosine * angular[..., 1, :] - sine * angular[..., 0, :]) / level
@@ -314,8 +313,8 @@ def rates_of(rotation: np.ndarray, angular: np.ndarray, angle: str) -> np.ndarra
 
 
 def rates_about_one_axis(mech: Mechanism, link: str, angle: str) -> np.ndarray | None:
-    """(nv,): the rate of an angle per unit of v, where it is constant: joints turn the link about this axis of the
-    world alone, and the frame itself is turned about no other, unless the axis is that of yaw."""
+    """(nv,): the rate of an angle per unit of v if it is constant, else None.  It is if joints turn the link about this
+    world axis only, and the frame itself, except for yaw, too."""
     axis = ANGLES.index(angle)
     q = np.concatenate([mech.initial[None], random_configurations(mech, np.random.default_rng(0), TRIED)])
     angular = tree.jacobian(mech, q, link, "world_aligned")[..., :3, :]

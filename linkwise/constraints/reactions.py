@@ -1,4 +1,4 @@
-"""Forces of loops: multipliers, wrenches at the joints that close them and at all others; and impacts."""
+"""Constraint forces: multipliers, wrenches at loop joints and moving joints, and impacts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .accelerations import (
     Method,
     Terms,
     accelerations,
-    bias_under,
-    by_least_norm,
-    motion_under,
+    constrained_motion,
+    least_norm_basis,
     moving_terms,
     null_space_accelerations,
+    spanning_tree_bias,
 )
 from .decomposition import Decomposition, decompose, times, transposed_times
 from .equations import decomposed_jacobian, position_error, warn_if_open, warn_if_opening
@@ -34,7 +34,7 @@ from .solver import Inputs, solve
 from .tolerances import LOOPS
 
 Options = dict[str, Any]
-APPLIED = ("wrenches", "forces", "ctrl", "activation")  # what acts besides the joint forces
+APPLIED = ("wrenches", "forces", "ctrl", "activation")  # options besides the joint forces
 OPTIONS = (*APPLIED, "method", "baumgarte", "independent", "rank", "tolerance", "damping")
 
 
@@ -47,14 +47,14 @@ def constraint_forces(
     active: ArrayLike | None = None,
     **options: Any,
 ) -> Float64Array:
-    """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree; unique even where the multipliers
+    """(nv,): the joint forces -G* lambda that the loops exert on the spanning tree, unique even if the multipliers
     are not.  Options are those of ``forward_dynamics``."""
-    inputs, how = _given(mech, q, v, tau, active, options)
+    inputs, how = _check_inputs(mech, q, v, tau, active, options)
 
     def reference(*state: Any) -> Float64Array:
         return _reaction(mech, how, *state)[0]
 
-    return _solved(mech, "closed_constraint_forces", inputs, how, reference)
+    return _solve(mech, "closed_constraint_forces", inputs, how, reference)
 
 
 def multipliers(
@@ -66,17 +66,16 @@ def multipliers(
     active: ArrayLike | None = None,
     **options: Any,
 ) -> Float64Array:
-    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; those of least norm where constraints are redundant, zero
-    for loops that are not ``active``.  Options are those of ``forward_dynamics``.
+    """(m,): Lagrange multipliers, M a + h = tau - G* lambda; zero for loops that are not ``active``.
 
-    The least norm is that of moments, forces counting by their moments at the longest offset that the mechanism has:
-    it depends on no unit."""
-    inputs, how = _given(mech, q, v, tau, active, options)
+    With redundant constraints they have the least norm of moments.  Forces count by their moments at the longest offset
+    of the mechanism, so that the norm does not depend on units.  Options are those of ``forward_dynamics``."""
+    inputs, how = _check_inputs(mech, q, v, tau, active, options)
 
     def reference(*state: Any) -> Float64Array:
         return _multipliers(mech, how, *state)
 
-    return _solved(mech, "closed_multipliers", inputs, how, reference)
+    return _solve(mech, "closed_multipliers", inputs, how, reference)
 
 
 def loop_reactions(
@@ -90,28 +89,27 @@ def loop_reactions(
     **options: Any,
 ) -> Float64Array:
     """(number of loops, 6): the wrench [moment; force] that side A of each loop joint exerts on side B, at the origin
-    of ``pose_b``; B pulls back at A with the opposite.  Couplings, which join no two frames, have zeros: they act on
-    joints, by their ratios times ``multipliers``.  Loops that are not ``active`` have zeros too.
+    of ``pose_b``; B exerts the opposite on A.  Couplings have no frames, and zeros here: they act on joints, by their
+    ratios times ``multipliers``.  Loops that are not ``active`` have zeros too.
 
-    frame   the axes of the wrenches: "loop", those of ``pose_b``, or "world_aligned", those of the world: forces of the
-            ground on feet that stand (``lw.contact.hold_frames``)
+    frame   axes of the wrenches: "loop" (of ``pose_b``) or "world_aligned", such as for ground forces on feet
+            (``lw.contact.hold_frames``)
 
-    Where constraints are redundant the reactions are not determined by rigid-body mechanics; these belong to the
-    multipliers of least norm, forces counting as moments (``multipliers``).  Links without mass are no
-    hindrance where forces are in balance, as those of ``static_forces`` are.  Options are those of
-    ``forward_dynamics``.
+    Rigid-body mechanics does not determine reactions of redundant constraints; these belong to the multipliers of least
+    norm (``multipliers``).  Massless links are allowed if forces are in balance, as those of ``static_forces`` are.
+    Options are those of ``forward_dynamics``.
     """
     one_of("frame", frame, ("loop", "world_aligned"))
-    inputs, how = _given(mech, q, v, tau, active, options)
+    inputs, how = _check_inputs(mech, q, v, tau, active, options)
 
     def reference(*state: Any) -> Float64Array:
         return wrenches_of_loops(mech, state[0], _multipliers(mech, how, *state))
 
-    reactions = _solved(mech, "closed_loop_reactions", inputs, how, reference)
-    return reactions if frame == "loop" else _along_the_world(mech, inputs.arrays[0], reactions)
+    reactions = _solve(mech, "closed_loop_reactions", inputs, how, reference)
+    return reactions if frame == "loop" else _rotate_to_world(mech, inputs.arrays[0], reactions)
 
 
-def _along_the_world(mech: Mechanism, q: Float64Array, wrenches: Float64Array) -> Float64Array:
+def _rotate_to_world(mech: Mechanism, q: Float64Array, wrenches: Float64Array) -> Float64Array:
     """Wrenches of loops (..., number of loops, 6) in world axes instead of those of ``pose_b``."""
     turned = wrenches.copy()
     for k, loop in enumerate(mech.loops):
@@ -131,13 +129,13 @@ def joint_wrenches(
     active: ArrayLike | None = None,
 ) -> Float64Array:
     """``linkwise.joint_wrenches`` under constraints, of joint forces ``tau``."""
-    inputs, how = _given(mech, q, v, tau, active, {"wrenches": wrenches})
+    inputs, how = _check_inputs(mech, q, v, tau, active, {"wrenches": wrenches})
 
     def reference(q: np.ndarray, v: np.ndarray, tau: np.ndarray, mask: Any, wrenches: Any) -> Float64Array:
         here = Inputs((q, v, tau), mask, wrenches)
         if not mech.loops:
             return tree.joint_wrenches(mech, q, v, accelerations(mech, here), wrenches)
-        a = motion_under(mech, here, undetermined=True)[1]
+        a = constrained_motion(mech, here, undetermined=True)[1]
         return wrenches_of_joints(mech, q, v, a, _multipliers(mech, how, q, v, tau, mask, wrenches), wrenches)
 
     return solve(mech, "closed_joint_wrenches", inputs, reference)
@@ -150,9 +148,9 @@ def impact(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | N
     """(nv,): velocities just after the ``active`` loops (default: all) close without rebound,
     v - M^-1 G* (G M^-1 G*)^+ G v: the allowed velocities that are nearest to ``v`` in kinetic energy.
 
-    Loops that are not active let go: those that held before must be named again to hold during the impact.
+    Loops that are not active are released: loops that were active before must be listed again.
     """
-    inputs = _given_velocities(mech, q, v, active)
+    inputs = _check_velocities(mech, q, v, active)
 
     def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
         return v + _impact(mech, q, v, mask)[0]
@@ -163,7 +161,7 @@ def impact(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | N
 def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: ArrayLike | None = None) -> Float64Array:
     """(number of loops, 6): [angular; linear] impulse of side A on side B of each loop joint during an ``impact``, at
     the origin and in the axes of ``pose_b``, as for ``loop_reactions``; zero for loops that are not active."""
-    inputs = _given_velocities(mech, q, v, active)
+    inputs = _check_velocities(mech, q, v, active)
 
     def reference(q: np.ndarray, v: np.ndarray, mask: Any, _: Any) -> Float64Array:
         jump, at = _impact(mech, q, v, mask)
@@ -173,10 +171,10 @@ def impact_impulses(mech: Mechanism, q: ByJoint, v: ByJoint | None, active: Arra
 
 
 def _impact(mech: Mechanism, q: np.ndarray, v: np.ndarray, mask: Float64Array | None) -> tuple[np.ndarray, Terms]:
-    """The jump of velocities, and the terms it follows from."""
+    """The jump of velocities, and the terms of the equations of motion."""
     at, rank = moving_terms(mech, q, v, active=mask)
     still = np.zeros(np.broadcast_shapes(at.bias_force.shape, v.shape))
-    return null_space_accelerations(mech, at, still, by_least_norm(mech, at, times(at.jacobian, v), rank)), at
+    return null_space_accelerations(mech, at, still, least_norm_basis(mech, at, times(at.jacobian, v), rank)), at
 
 
 for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches, impact, impact_impulses):
@@ -186,9 +184,9 @@ for _function in (constraint_forces, multipliers, loop_reactions, joint_wrenches
 # -- shared -------------------------------------------------------------------------------------------
 
 
-def _given(mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Options) -> tuple[Inputs, Method]:
-    """State, with the forces of elements among the joint forces, mask and wrenches, and how to solve; a warning where
-    loops that hold are open."""
+def _check_inputs(mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Options) -> tuple[Inputs, Method]:
+    """Checked state with forces of elements added to joint forces, mask and wrenches, and the solution method.  Warns
+    of open active loops."""
     for name in options:
         one_of("option", name, OPTIONS)
     elements = applied(mech, options.get("forces", NONE), options.get("ctrl"), options.get("activation"))
@@ -204,16 +202,16 @@ def _given(mech: Mechanism, q: Any, v: Any, tau: Any, active: Any, options: Opti
     return Inputs((q, v, tau), mask, wrenches), Method(options.get("method") or "elimination", **settings)
 
 
-def _solved(
+def _solve(
     mech: Mechanism, name: str, inputs: Inputs, how: Method, reference: Callable[..., Float64Array]
 ) -> Float64Array:
-    """By the kernel ``name``, or by NumPy's linear algebra alone where ``how`` asks for that."""
+    """Results of the kernel ``name``, or of NumPy's linear algebra if ``how`` is not plain elimination."""
     if how.is_plain and how.rank is None:
         return solve(mech, name, inputs, reference)
     return reference(*inputs.arrays, inputs.active, inputs.wrenches)
 
 
-def _given_velocities(mech: Mechanism, q: Any, v: Any, active: Any) -> Inputs:
+def _check_velocities(mech: Mechanism, q: Any, v: Any, active: Any) -> Inputs:
     q, v = checked_arrays(mech, q=q, v=v)
     mask = loop_mask(mech, active, q=q, v=v)
     warn_if_open(mech, position_error(mech, q), mask)
@@ -224,8 +222,8 @@ def _reaction(
     mech: Mechanism, how: Method, q: np.ndarray, v: np.ndarray, tau: np.ndarray, mask: Any, wrenches: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """M a + h - tau, and G, by NumPy's linear algebra."""
-    at, a = motion_under(mech, Inputs((q, v, tau), mask, wrenches), how, undetermined=True)
-    return times(at.mass, a) + bias_under(mech, at, q, v, wrenches) - tau, at.jacobian
+    at, a = constrained_motion(mech, Inputs((q, v, tau), mask, wrenches), how, undetermined=True)
+    return times(at.mass, a) + spanning_tree_bias(mech, at, q, v, wrenches) - tau, at.jacobian
 
 
 def _multipliers(mech: Mechanism, how: Method, *state: Any) -> Float64Array:
@@ -236,8 +234,8 @@ def _multipliers(mech: Mechanism, how: Method, *state: Any) -> Float64Array:
 def _balancing(
     mech: Mechanism, jacobian: np.ndarray, forces: np.ndarray, tolerance: float | None = None, rank: Any = None
 ) -> Float64Array:
-    """(..., m): the least lambda with G* lambda = forces.  The Jacobian is as ``moving_terms`` has it; there is none
-    for forces along infinitesimal motions."""
+    """(..., m): the least lambda with G* lambda = forces, for the Jacobian of ``moving_terms``.  Raises for forces
+    along infinitesimal motions, which no lambda balances."""
     blocked, jacobian = jacobian[..., mech.n_constraints :, :], jacobian[..., : mech.n_constraints, :]
     if blocked.shape[-2]:
         rank, columns = redundancy(mech).rank, sizes(mech).columns
@@ -245,11 +243,11 @@ def _balancing(
         if np.any(along > LOOPS.acceleration * np.abs(columns * forces).max(axis=-1)):
             refuse_infinitesimal_motions(mech, "the reactions to these forces")
     rank = decomposed_jacobian(mech, jacobian, tolerance, rank).rank
-    return in_units_of_moments(mech, jacobian, rank).solve_transposed(forces)
+    return decompose_in_moments(mech, jacobian, rank).solve_transposed(forces)
 
 
-def in_units_of_moments(mech: Mechanism, jacobian: np.ndarray, rank: Any) -> Decomposition:
-    """The decomposition of G whose least multipliers are the least moments, with the length of the mechanism."""
+def decompose_in_moments(mech: Mechanism, jacobian: np.ndarray, rank: Any) -> Decomposition:
+    """The decomposition of G in which multipliers of least norm are least moments, by the mechanism's length."""
     scale = sizes(mech)
     return decompose(jacobian, 0.0, rank, scale.multipliers, scale.columns)
 

@@ -2,10 +2,10 @@
 
 Motions on the manifold satisfy G a + B(v, v) = 0, with B(v, v) = dG/dt v.  Combinations u of constraints with u* G = 0
 (self-stresses) leave a condition on v alone, v* Q v = 0 with Q = u* B.  Where such a Q is positive semidefinite on the
-null space of G, its range is blocked: no velocity has a part in it.  What is left is asked again, until no combination
-is semidefinite (Pellegrino and Calladine 1986; prestress stability of Connelly and Whiteley 1996).
+null space of G, its range is blocked: no velocity has a component in it.  This is repeated on the remaining space until
+no combination is semidefinite (Pellegrino and Calladine 1986; prestress stability of Connelly and Whiteley 1996).
 
-Constraints and coordinates are dimensionless, and of one configuration.
+Constraints and coordinates are dimensionless, at one configuration.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ import numpy as np
 from .decomposition import decompose
 from .tolerances import LOOPS
 
-CURVED = 1e-6  # second-order terms that are smaller are what rounding and closing leave
-SEMIDEFINITE = 1e-6  # of the trace: eigenvalues that are not negative but for rounding
+CURVED = 1e-6  # smaller second-order terms are errors of rounding and closing
+SEMIDEFINITE = 1e-6  # of the trace: tolerance of negative eigenvalues
 RANGE = 1e-3  # of the largest eigenvalue: of semidefinite forms, smaller ones are zero
-VELOCITIES = 3  # random ones by which it is seen whether second-order terms vanish
-CUTS = 60  # eigenvectors that a search for a semidefinite combination makes use of, at most
+VELOCITIES = 3  # random velocities that test whether second-order terms vanish
+CUTS = 60  # largest number of eigenvectors in the search for a semidefinite combination
 
 #: B(v, v) (k, m) of velocities (k, nv).
 SecondOrder = Callable[[np.ndarray], np.ndarray]
 
 
 def blocked_motions(jacobian: np.ndarray, second_order: SecondOrder, rank: int | None = None) -> np.ndarray:
-    """(nv, nv): the orthogonal projection onto the blocked motions, by G (m, nv), of which no more than ``rank`` rows
-    are independent."""
+    """(nv, nv): the orthogonal projection onto the blocked motions, for G (m, nv) of rank at most ``rank``."""
     parts = decompose(jacobian, LOOPS.rank, rank)
     stresses, null = parts.u[:, parts.rank :], parts.v[:, parts.rank :]
     nothing = np.zeros((jacobian.shape[1],) * 2)
@@ -41,10 +40,10 @@ def blocked_motions(jacobian: np.ndarray, second_order: SecondOrder, rank: int |
         return nothing
     left = null
     while left.shape[1]:
-        found = _semidefinite(_forms(second_order, left, stresses))
-        if found is None:
+        form = _semidefinite(_forms(second_order, left, stresses))
+        if form is None:
             break
-        values, vectors = np.linalg.eigh(found)
+        values, vectors = np.linalg.eigh(form)
         left = left @ vectors[:, values <= RANGE * values[-1]]
     return null @ null.T - left @ left.T
 
@@ -57,13 +56,13 @@ def _forms(second_order: SecondOrder, motions: np.ndarray, stresses: np.ndarray)
     forms = np.zeros((stresses.shape[1], p, p))
     forms[:, i, j] = 0.25 * ((second_order(sums) - second_order(differences)) @ stresses).T
     forms[:, j, i] = forms[:, i, j]
-    _, found, combined = np.linalg.svd(forms.reshape(len(forms), -1), full_matrices=False)
-    return combined[found > CURVED].reshape(-1, p, p)
+    _, weights, combined = np.linalg.svd(forms.reshape(len(forms), -1), full_matrices=False)
+    return combined[weights > CURVED].reshape(-1, p, p)
 
 
 def _semidefinite(forms: np.ndarray) -> np.ndarray | None:
-    """(p, p): a positive semidefinite combination of forms (k, p, p) with the trace 1; None if there is none.  The one
-    with the largest least eigenvalue is searched for by cutting planes, x* Q x >= t for more and more eigenvectors."""
+    """(p, p): a positive semidefinite combination of forms (k, p, p) with trace 1, or None.  Cutting planes, x* Q x >=
+    t for more and more eigenvectors x, maximize its least eigenvalue."""
     traces = np.einsum("kii->k", forms)
     if not (np.abs(traces) > SEMIDEFINITE).any():
         return None
@@ -72,12 +71,12 @@ def _semidefinite(forms: np.ndarray) -> np.ndarray | None:
         return guess
     if len(forms) == 1:
         return None
-    from scipy.optimize import linprog  # here: hardly ever needed
+    from scipy.optimize import linprog  # imported late: rarely needed
 
     cuts = [*np.eye(forms.shape[1]), _least(guess)[1]]
     for _ in range(CUTS):
         values = np.einsum("ci,kij,cj->ck", np.array(cuts), forms, np.array(cuts))
-        found = linprog(
+        solution = linprog(
             np.append(np.zeros(len(forms)), -1.0),
             np.hstack([-values, np.ones((len(values), 1))]),
             np.zeros(len(values)),
@@ -85,9 +84,9 @@ def _semidefinite(forms: np.ndarray) -> np.ndarray | None:
             [1.0],
             bounds=[(-1.0 / SEMIDEFINITE, 1.0 / SEMIDEFINITE)] * len(forms) + [(None, 1.0)],
         )
-        if not found.success or found.x[-1] < -SEMIDEFINITE:
+        if not solution.success or solution.x[-1] < -SEMIDEFINITE:
             return None
-        combined = np.einsum("k,kij->ij", found.x[:-1], forms)
+        combined = np.einsum("k,kij->ij", solution.x[:-1], forms)
         least, direction = _least(combined)
         if least >= -SEMIDEFINITE:
             return combined

@@ -1,4 +1,4 @@
-"""Singular positions, where constraints of a mechanism depend on each other that elsewhere do not: when one is met.
+"""Singular positions, where generically independent constraints become dependent: conditioning, and time to the next.
 
 Singular values are those of G with lengths in units of the loops' sizes (``sizes.py``): metres and radians do not
 compare, and a mechanism is as near a singular position as the same one in millimetres.
@@ -22,17 +22,17 @@ from .equations import counted_jacobian, one_state
 from .sizes import sizes
 
 TRIALS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rad, or sizes of loops: of random changes of a configuration
-SUSPICIOUS = 1e-3  # of ``conditioning``: better ones need not be compared with what is usual
-AT_SINGULAR = 1e-5  # of the usual one: loops closed to 1e-11 leave half of these digits in singular positions
-TEST_STEP = 1e-6  # the same; for the rate of change of G, which need not be exact to tell a time
+SUSPICIOUS = 1e-3  # ``conditioning`` above which no comparison with its usual value is needed
+AT_SINGULAR = 1e-5  # of the usual conditioning: loops closed to 1e-11 leave half of the digits in singular positions
+TEST_STEP = 1e-6  # rad, or sizes of loops: difference step for the rate of change of G
 
 
 def time_to_singular(mech: Mechanism, q: ByJoint, v: ByJoint | None, rank: int | None = None) -> tuple[float, float]:
-    """When the motion (q, v) of one state meets a singular position, if the singular values of G go on to change as
-    they do, in seconds; and the singular value that then is zero, as it is now, relative to the largest, lengths in
-    units of the loops' sizes.
+    """Seconds until the motion (q, v) of one state meets a singular position, by linear extrapolation of singular
+    values; and the present value of the one that vanishes first.
 
-    Infinity and 1 if no singular value falls; infinity and 0 in a singular position.  ``rank`` is that of G elsewhere,
+    Singular values are those of G relative to the largest, lengths in units of the loops' sizes.  The result is
+    infinity and 1 if none falls, infinity and 0 in a singular position.  ``rank`` is that of G elsewhere,
     ``generic_rank`` if not given.
     """
     q, v = one_state("time_to_singular", mech, q=q, v=v)
@@ -53,28 +53,26 @@ def time_to_singular(mech: Mechanism, q: ByJoint, v: ByJoint | None, rank: int |
 
 
 def conditioning(mech: Mechanism, q: ByJoint, rank: Any) -> Float64Array:
-    """(...): the smallest singular value of G at q, of those that are not zero elsewhere, relative to the largest,
-    lengths in units of the loops' sizes: zero in a singular position, one where no constraint is independent.  ``rank``
-    (...) is that of G elsewhere, see ``generic_rank``."""
+    """(...): the smallest of the first ``rank`` singular values of G at q relative to the largest, lengths in units of
+    the loops' sizes: 0 in a singular position, 1 without constraints.  ``rank`` (...) is that of ``generic_rank``."""
     (q,) = checked_arrays(mech, q=q)
     return decompose(_dimensionless(mech, q)).conditioning(rank)
 
 
 def usual_conditioning(mech: Mechanism, q: ArrayLike, seed: int = 0) -> float:
-    """The largest ``conditioning`` among assembled configurations around q, one state: what is little for this
-    mechanism is known by this."""
+    """The largest ``conditioning`` among assembled configurations around q, one state: the scale of this mechanism."""
     (q,), rng = one_state("usual_conditioning", mech, q=q), np.random.default_rng(seed)
     rank, samples = generic_rank(mech, q), []
     for size in TRIALS:
-        with contextlib.suppress(AssemblyError):  # it need not close there
+        with contextlib.suppress(AssemblyError):  # loops may not close there
             guess = tree.integrate(mech, q, size * rng.uniform(-1.0, 1.0, mech.nv) * sizes(mech).columns, 1.0)
             samples.append(assemble(mech, guess, tries=1))
     return float(np.max(conditioning(mech, np.array([q, *samples]), rank))) if rank else 1.0
 
 
 def are_singular(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    """(...): which of the assembled configurations (..., nq) are singular, but for what rounding leaves of positions
-    there: more motions are possible than elsewhere, and velocities do not follow from inputs."""
+    """(...): whether assembled configurations (..., nq) are singular up to rounding of positions: more motions are
+    possible than elsewhere, and inputs do not determine velocities."""
     if not q.size or not mech.loops:
         return np.zeros(q.shape[:-1], dtype=bool)
     first = q.reshape(-1, mech.nq)[0]
@@ -86,5 +84,5 @@ def are_singular(mech: Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 def _dimensionless(mech: Mechanism, q: np.ndarray) -> Float64Array:
-    """(..., m, nv): G at q without what rounding of the data adds, lengths in units of the loops' sizes."""
+    """(..., m, nv): G at q without rounding of the data, lengths in units of the loops' sizes."""
     return sizes(mech).dimensionless(counted_jacobian(mech, q))

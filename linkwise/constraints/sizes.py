@@ -24,22 +24,21 @@ from ..mechanism import Loop, Mechanism
 
 SAMPLES = 8  # random configurations whose lever arms are measured
 NO_ARM = 1e-9  # of the longest offset: shorter lever arms are rounding
-CLASS = 4.0  # ratio of sizes that pivots need not tell apart ...
-ASIDE = 0.041  # ... of which the bounds, as powers of it, are at no ratio that mechanisms are likely to have
+CLASS = 4.0  # ratio of sizes with one unit for pivots ...
+ASIDE = 0.041  # ... offset of the class bounds, as a power of CLASS, away from common ratios
 
 
 class Sizes(NamedTuple):
-    """What makes errors, coordinates and rates dimensionless: ``rows * g``, ``rows[:, None] * G * columns``,
+    """Factors that make errors, coordinates and rates dimensionless: ``rows * g``, ``rows[:, None] * G * columns``,
     ``v / columns``.
 
     loops        (number of loops,): the longest lever arm of each loop, in metres; the mechanism's size for couplings
     rows         (m,): 1 / size of the loop for lengths, 1 for angles; couplings have the largest ratio 1
-    multipliers  (m,): the same with one size for all loops, the mechanism's: multipliers, divided by these, are moments
+    multipliers  (m,): as ``rows`` with the mechanism's size for all loops: multipliers divided by these are moments
     columns      (nv,): the size for lengths, 1 for angles; velocities are ``columns`` times dimensionless ones
-    structural   (m,): whether a constraint changes at all when the tree moves; planar loops have some that do not
-    noise        dimensionless: what rounding of positions leaves of closed loops
-    rate         per second: of a fall through the mechanism's size, by which it is judged what is at rest; without
-                 gravity 0, as no motion is slow by itself then
+    structural   (m,): whether a constraint changes when the tree moves; planar loops have some constant ones
+    noise        dimensionless error of closed loops by rounding of positions
+    rate         per second, of a fall through the mechanism's size: threshold of rest; 0 without gravity
     """
 
     loops: np.ndarray
@@ -51,7 +50,7 @@ class Sizes(NamedTuple):
     rate: float
 
     def dimensionless(self, jacobian: np.ndarray) -> np.ndarray:
-        """(..., m, nv): the constraint Jacobian of dimensionless constraints and velocities."""
+        """(..., m, nv): the constraint Jacobian for dimensionless constraints and velocities."""
         return self.rows[:, None] * jacobian * self.columns
 
     @property
@@ -104,7 +103,7 @@ def constraint_units(mech: Mechanism) -> ConstraintUnits:
 
 def units_of_pivots(mech: Mechanism) -> ConstraintUnits:
     """Units for kernels that choose pivots: ``constraint_units``, with rows rounded to powers of ``CLASS`` times the
-    unit of the largest loop.  Loops of about the same size then have the same unit, and are multiplied by none."""
+    unit of the largest loop.  Loops of about the same size then have the same unit, without multiplications."""
     base, largest = constraint_units(mech), units(mech).length
     rows = (
         row if row == 1.0 else CLASS ** round(math.log(row * largest, CLASS) + ASIDE) / largest for row in base.rows
@@ -113,12 +112,11 @@ def units_of_pivots(mech: Mechanism) -> ConstraintUnits:
 
 
 class Units(NamedTuple):
-    """Units in which all of a mechanism is searched alike, whatever its own are: a step of 0.05 is one of 0.05 rad, or
-    of a twentieth of the mechanism.
+    """Units for searches: a dimensionless step of 0.05 is 0.05 rad, or a twentieth of the mechanism.
 
-    length       the longest lever arm of all loops; without loops, the longest offset that is written down
+    length       the longest lever arm of all loops; without loops, the longest offset in the data
     velocities   (nv,): the length for lengths, 1 for angles; velocities are ``velocities`` times dimensionless ones
-    positions    (nq,): the same for configurations
+    positions    (nq,): the length for lengths, 1 for others
     """
 
     length: float
@@ -145,14 +143,14 @@ def random_configurations(mech: Mechanism, rng: np.random.Generator, count: int)
 
 
 def lengths_among(mech: Mechanism, quantity: str) -> np.ndarray:
-    """(nq,) or (nv,): which numbers of "q" or "v" are lengths."""
+    """(nq,) or (nv,): whether entries of "q" or "v" are lengths."""
     measures = (measure.of for body in mech.bodies if not body.mimic for measure in body.kind.measures(quantity))
     return np.array([of == LENGTH for of in measures], dtype=bool)
 
 
 def _are_lengths(kind: LoopKind) -> np.ndarray:
-    """(n_constraints,): which constraints are in metres: numbers of a closure that change with the position, and those
-    of velocities."""
+    """(n_constraints,): whether constraints are in metres: entries of a closure that depend on the position, and
+    constraints on velocities."""
     still = Matrix3.from_rows(np.eye(3).tolist())
     closure = kind.closure(still, Vector3(*(jet(x, x) for x in (0.3, 0.5, 0.7))))
     metres = np.array([parts(x)[1] != 0.0 for x in closure], dtype=bool)
@@ -163,7 +161,7 @@ def _are_lengths(kind: LoopKind) -> np.ndarray:
 
 
 def _length(mech: Mechanism) -> float:
-    """The longest offset that is written down; without any, how far the mass of a link is from its origin, the longest
+    """The longest offset in the data; without any, the largest distance of a mass from its link origin, the longest
     travel of a sliding joint, or 1."""
     measures = (_offsets, _reaches, _travels)
     return next((length for measure in measures if (length := _longest(measure(mech)))), 1.0)
@@ -183,7 +181,7 @@ def _offsets(mech: Mechanism) -> Iterator[float]:
 
 
 def _reaches(mech: Mechanism) -> Iterator[float]:
-    """Of links: the distance to the mass centre, and the radius of gyration about it."""
+    """Distances of links to their mass centres, and radii of gyration about these."""
     massive = (body for body in mech.bodies if body.mass > 0.0)
     return (
         float(np.linalg.norm(body.com)) + math.sqrt(0.5 * max(float(np.trace(body.inertia)), 0.0) / body.mass)

@@ -1,8 +1,8 @@
 """Orders of elimination over links and multipliers: tried at sample configurations, the cheapest is taken.
 
-A joint can be eliminated once the links beyond are, a constraint once the joints around it give way in all of its
-directions.  Closed as late as possible, at the link that all ways around the loop share, constraints are singular only
-where the mechanism is; earlier, ladders of loops stay narrow, and an order is accepted by its pivots at the samples.
+A joint can be eliminated after the links beyond it, a constraint after joints that move in all of its directions.
+Late elimination, at the link shared by all paths around the loop, is singular only where the mechanism is.  Early
+elimination keeps ladders of loops narrow; an order is accepted by its pivots at the samples.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dynamics.states import Float64Array
 from ..mechanics.algorithms.closed_dynamics import angular_velocities
-from ..mechanics.algorithms.loop_constraints import constraints_of
+from ..mechanics.algorithms.loop_constraints import constraint_equations
 from ..mechanics.links.constraint_units import ConstraintUnits
 from ..mechanics.links.kinematics import AngularVelocity
 from ..mechanics.links.loop_elimination import Front, SweepOrder, eliminate
@@ -26,18 +26,18 @@ from ..mechanism import Mechanism
 from ..mechanism.clusters import Cluster
 
 SAFE = 1e-4  # pivots of constraints, relative to the size of their block
-LAST = 1e-10  # the same of those that are eliminated in the end
-SHARE = 0.5  # of the samples at which pivots are so large: some may be near singular positions
-#: Whether the links that are deepest go first, or those that come last; and how many numbers a link may have before
-#: constraints are eliminated early, None for any.
+LAST = 1e-10  # pivots of the constraints eliminated last, relative to the size of their block
+SHARE = 0.5  # of the samples: share that must have such pivots, as some may be near singular positions
+#: Whether the deepest or the last links are eliminated first; and the largest number of coordinates at a link before
+#: constraints are eliminated early, None if unlimited.
 CANDIDATES = ((True, 6), (True, 4), (True, None), (False, None))
 
 
 def cheapest_order(
     mech: Mechanism, cluster: Cluster, q: Float64Array, rows: Sequence[int], units: ConstraintUnits
 ) -> tuple[SweepOrder, int] | None:
-    """The order for the constraints ``rows`` of a cluster that needs the fewest operations at configurations
-    q (k, nq), and their number; None if none is safe."""
+    """The safe order with the fewest operations for the constraints ``rows`` of a cluster at configurations q (k, nq),
+    and its number of operations; None if no order is safe."""
     best: tuple[SweepOrder, int] | None = None
     for deepest, width in CANDIDATES:
         tally = Tally(np.inf if best is None else best[1] - 1)
@@ -59,7 +59,7 @@ def costs_more(
     try:
         at, spins, v = _state(mech, cluster, q, tally)
         dynamics = ClusterDynamics(at, cluster, spins, [Load()] * len(at.tree.links))
-        rows = [row for k in cluster.loops for row in constraints_of(at, at.way(k), v)[0]]
+        rows = [row for k in cluster.loops for row in constraint_equations(at, at.way(k), v)[0]]
         motion = eliminate(dict(zip(cluster.rows, rows, strict=True)), cluster.coordinates, fronts, units)
         tau = dict.fromkeys(cluster.coordinates, _ones(tally, q))
         articulate_cluster(dynamics, motion, tau, at.tree.base_acceleration)[0].respond(at.tree.base_acceleration)
@@ -84,7 +84,7 @@ def _state(
 
 
 class _Trial:
-    """One elimination of a cluster, at samples."""
+    """A trial elimination of a cluster at sample configurations."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Trial:
         self.steps.append(block)
 
     def _is_regular(self, block: tuple[int, ...], least: float) -> bool:
-        """Whether the pivots of constraints are large enough, at all samples or, in the end, at half of them."""
+        """Whether the pivots of constraints are large enough, at all samples or, for the last ones, at half of them."""
         scale = np.array([self.units.row(r) for r in block])
         entries = [[self.sweep.couplings[y].get(z, 0.0) for z in block] for y in block]
         matrix = np.array(np.broadcast_arrays(*(_numbers(x) for row in entries for x in row)))

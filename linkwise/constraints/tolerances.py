@@ -1,6 +1,6 @@
-"""How closed a loop is: the tolerances on positions, velocities, accelerations and ranks of loops, with their reasons.
+"""Tolerances on positions, velocities, accelerations and ranks of loops, with their reasons.
 
-How near a motion is to a singular position, and how a search ends, are matters of their files.
+Thresholds of singular positions and of searches are in their own modules.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ class LoopTolerances:
 
     closed               a loop with a smaller error is closed: four orders above the round-off of positions of a metre,
                          so that large mechanisms and long loops reach it too
-    aim                  of ``closed``: where iterations go on to if they can, mostly with one step more: round-off
+    aim                  of ``closed``: round-off, the target of iterations, mostly reached with one more step
     open_in_derivatives  a loop with a larger error cannot be linearized: errors g make redundant constraints seem
-                         independent by about g, and this is the threshold ``rank`` below which they are not
-    open_by_mistake      a loop with a larger error, a thousandth of its size or a milliradian, was not meant to be
-                         closed; below, it may come from a file with few digits or a long integration, and results still
-                         mean something
+                         independent by about g, which must stay below the threshold ``rank``
+    open_by_mistake      a loop with a larger error, a thousandth of its size or a milliradian, is open by mistake; a
+                         smaller error may come from a file with few digits or a long integration, and results are still
+                         useful
     velocity_in_derivatives   relative to v: velocities that open loops faster do not belong to the mechanism that
                          is linearized; round-off of velocities from ``project`` is ten orders below
     velocity_by_mistake  relative to v: velocities that open loops faster, and initial ones that projection changes by
-                         more, were meant otherwise; below, they were given with few digits
-    at_rest              of the speed of a fall through the mechanism's size, as sizes of loops and radians: slower
-                         velocities are rounding, and open nothing; without gravity there is no such speed
-    acceleration         relative: accelerations that open loops faster, and forces that miss more of those asked for,
-                         are inconsistent; the square root of round-off, as conditions of loops near singular positions
+                         more, are a mistake; smaller violations come from few digits
+    at_rest              slowest velocity, in sizes of loops and radians, relative to the speed of a fall through the
+                         mechanism's size: slower ones are rounding; not used without gravity
+    acceleration         relative: accelerations that open loops faster, and forces with a larger deficit, are
+                         inconsistent; the square root of round-off, as conditions of loops near singular positions
                          take half the digits
-    rank                 singular values of G below this fraction of the largest count as zero, and their constraints as
-                         implied by the others: above what closure to ``closed`` leaves of them, below what the motion
-                         needs far from singular positions
-    rough                what the coarsest data leave, of four digits: errors and relative singular values below it may
-                         be rounding, above it they are meant
-    gap                  between singular values of constraints that count and of those that are rounding, at least
-    more_rounding        loops may stay open by this times the largest rounding seen when redundancy was decided
+    rank                 singular values of G below this fraction of the largest count as zero, their constraints as
+                         redundant: above the noise of loops closed to ``closed``, below the values of regular positions
+    rough                rounding of the coarsest data, of four digits: errors and relative singular values above it are
+                         not rounding
+    gap                  least ratio between singular values of independent constraints and of rounding
+    more_rounding        loops may stay open by this times the largest rounding found when redundancy was decided
     """
 
     closed: float = 1e-11

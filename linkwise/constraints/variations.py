@@ -1,14 +1,14 @@
-"""The motion near a state, exactly to first order (spencer2004 4.2, 4.4, Appendix B).
+"""The motion near a state, linearized exactly (spencer2004 4.2, 4.4, Appendix B).
 
-A tree is the closed mechanism without loops.  With M a + h = tau - G* lambda and [R; G] a = [d2y/dt2; -dG/dt v], all
-that Appendix B writes with dK/dy, dK/dt and d2K/dt2 comes from derivatives along q of three vectors (algorithms/
-linearization.py), because these matrices only occur multiplied:
+A tree is a mechanism without loops.  With M a + h = tau - G* lambda and [R; G] a = [d2y/dt2; -dG/dt v], all
+terms of Appendix B in dK/dy, dK/dt and d2K/dt2 come from derivatives along q of three vectors (algorithms/
+linearization.py), because these matrices occur in products only:
 
     dK*/dy (tau_NE - tau) = K* d(G* lambda)/dq K,    dK/dt = -L d(G v)/dq K,    K* M d2K/dt2 from -L d(G a + dG/dt v)/dq
 
 where [K, L] is the inverse of [R; G] (4.11), or its pseudo-inverse where constraints are redundant.
 
-Where some constraints are on velocities alone, positions have more independent coordinates than velocities: steps of q
+With nonholonomic constraints, positions have more independent coordinates than velocities: steps of q
 are along the null space of the other constraints, changes of v along that of all.
 """
 
@@ -43,15 +43,15 @@ SINGULAR = 1e-6  # relative: constraints that become independent faster than thi
 
 
 class State(NamedTuple):
-    """Where to look: q (nq), v, tau (nv), wrenches (n_links, 6) or None, all of one batch shape; passive forces; which
-    loops hold (number of loops), 1 or 0, None for all."""
+    """A state: q (nq), v, tau (nv), wrenches (n_links, 6) or None, of one batch shape; force elements; active loops
+    (number of loops), 1 or 0, None for all."""
 
     mech: Mechanism
     q: np.ndarray
     v: np.ndarray
     tau: np.ndarray
     wrenches: np.ndarray | None
-    passive: Any  # elements that act: ``Resolved``, or others with such functions of q and v; None for none
+    passive: Any  # force elements: ``Resolved``, or another object with its functions of q and v; None without
     active: np.ndarray | None = None
 
     @property
@@ -61,13 +61,13 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Independent:
-    """Coordinates y with dy/dt = rows v, and the motions that go with them; batches in front.
+    """Independent coordinates y with dy/dt = rows v, and their motions; batches in front.
 
-    names     (p): of coordinates, or y1, y2, ... for linear combinations
+    names     (p): names of coordinates, or y1, y2, ... for linear combinations
     rows      (p, nv): R
     null      (nv, p): a basis of the null space of G, orthonormal in dimensionless coordinates
     basis     (nv, p): K, with R K = 1 and G K = 0: dq/dt per unit of dy/dt
-    closing   (nv, m): L, with R L = 0 and G L x = x for every x that some motion can give: [K, L] is [R; G]^+ (4.11)
+    closing   (nv, m): L, with R L = 0 and G L x = x for every x in the range of G: [K, L] is [R; G]^+ (4.11)
     """
 
     names: tuple[str, ...]
@@ -77,10 +77,10 @@ class Independent:
     closing: Float64Array
 
 
-def along_null_space(mech: Mechanism, svd: Decomposition) -> Independent:
-    """Orthonormal combinations of the dimensionless coordinates, which serve at every regular position: R picks the
-    motion that is nearest to any other, and L moves the least.  In a batch there are as many as some state needs;
-    columns of K that a state does not need are zero."""
+def null_space_coordinates(mech: Mechanism, svd: Decomposition) -> Independent:
+    """Orthonormal combinations of the dimensionless coordinates, valid at every regular position: R projects onto the
+    nearest motion, and L moves the least.  A batch has the largest number of all states; unused columns of K are
+    zero."""
     dofs = mech.nv - int(svd.rank.min(initial=svd.s.shape[-1]))
     free = svd.is_free[..., None, mech.nv - dofs :]
     null = svd.null_of(dofs) * free
@@ -89,15 +89,15 @@ def along_null_space(mech: Mechanism, svd: Decomposition) -> Independent:
 
 
 def filled(matrix: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """(..., p, p): K* X K with something on the diagonal where states have fewer motions, and columns of K are zero."""
+    """(..., p, p): K* X K made regular by a nonzero diagonal for columns of zeros in K."""
     diagonal = np.einsum("...ii->...i", matrix)
     size = np.abs(diagonal).max(axis=-1, initial=0.0, keepdims=True)
     return matrix + np.eye(matrix.shape[-1]) * (~basis.any(axis=-2) * np.where(size > 0.0, size, 1.0))[..., None, :]
 
 
 def dofs_of(mech: Mechanism, svd: Decomposition) -> int:
-    """The number of degrees of freedom, which must be that of every state of a batch; without states, what is left if
-    all constraints are independent."""
+    """The number of degrees of freedom, the same for every state of a batch; for an empty batch, that of independent
+    constraints."""
     rank = svd.rank
     lowest = int(rank.min(initial=svd.s.shape[-1]))
     if rank.ndim and not np.all(rank == lowest):
@@ -109,20 +109,20 @@ def dofs_of(mech: Mechanism, svd: Decomposition) -> int:
 
 
 def numbered(count: int) -> tuple[str, ...]:
-    """Names of combinations of coordinates."""
+    """Names y1, y2, ... of combinations of coordinates."""
     return tuple(f"y{i + 1}" for i in range(count))
 
 
 class Variations(NamedTuple):
-    """The motion near a state, in the independent coordinates (y, dy/dt) and in those of all joints; batches in front.
+    """The motion near a state, in independent coordinates (y, dy/dt) and in those of all joints; batches in front.
 
-    y is R times the step that leads from the state to its neighbour (``difference``), dy/dt stands for R v.
+    y is R times the step from the state to its neighbour (``difference``), dy/dt is R v.
 
-    independent     the coordinates, with K
-    positions       those of q; others than ``independent``, which are of v, where there are constraints on velocities
-                    alone, and then y is R_q times the step, of as many numbers as there are
+    independent     independent coordinates of v, with K
+    positions       independent coordinates of q; more than ``independent`` with nonholonomic constraints, and then y is
+                    R_q times the step
     tangent         (2 nv, 2 p): steps of q and changes of v, per unit of (y, dy/dt): the derivative of Psi
-    rates           (2 nv, 2 p): changes of their rates: that of f(Psi)
+    rates           (2 nv, 2 p): changes of their rates: the derivative of f(Psi)
     own_rates       (2 p, 2 p): A, changes of the rates of (y, dy/dt)
     response        (p, nv): second derivatives of y per unit of joint forces, (K* M K)^-1 K*
     acceleration    (nv): at the state itself
@@ -148,10 +148,9 @@ def state_of(
     name: str = "q",
     furthest: float | None = NOT_UNIT,
 ) -> State:
-    """The arguments as arrays of one batch shape, checked; what is None is as ``states.otherwise`` says.  Quaternions
-    of q, called ``name``, get unit length, from which they are not off by more than ``furthest``; with None they are
-    not looked at, as those in stages of an integrator.  ``elements`` are force elements, as
-    ``force_elements.Applied`` or a ``Passive``; ``active`` (..., number of loops) says which loops hold."""
+    """The checked state, with arrays of one batch shape and the defaults of ``states.otherwise`` for None.  Quaternions
+    of q get unit length; errors beyond ``furthest`` raise under ``name``, None skips this (stages of an integrator).
+    ``elements`` are force elements, ``force_elements.Applied`` or a ``Passive``; ``active`` (..., number of loops)."""
     state = state_by_joint(mech, {"q": q, "v": v, "tau": tau})
     arrays = state_arrays(mech, state if wrenches is None else {**state, "wrenches": wrenches}, optional=True)
     mask = loop_mask(mech, active, q=arrays["q"])
@@ -176,19 +175,18 @@ class Motion(NamedTuple):
     independent: Independent
     response: np.ndarray  # (p, nv): (K* M K)^-1 K*
     acceleration: np.ndarray  # (nv,)
-    multipliers: np.ndarray  # (m,): G* lambda is what tau_NE - tau lacks
+    multipliers: np.ndarray  # (m,): G* lambda = tau - tau_NE
 
 
 def variations(
     at: State,
-    choose: Callable[[Mechanism, Decomposition], Independent] = along_null_space,
+    choose: Callable[[Mechanism, Decomposition], Independent] = null_space_coordinates,
     rank: int | None = None,
-    choose_positions: Callable[[Mechanism, Decomposition], Independent] = along_null_space,
+    choose_positions: Callable[[Mechanism, Decomposition], Independent] = null_space_coordinates,
 ) -> Variations:
-    """Everything about the neighbourhood of ``at`` in the independent coordinates that ``choose`` gives, and in those
-    of positions that ``choose_positions`` gives where they are others.
+    """The motion near ``at`` in the independent coordinates of ``choose``, and of ``choose_positions`` for positions.
 
-    ``rank`` bounds the number of independent constraints where loops are not exactly closed; then nothing is checked.
+    ``rank`` bounds the number of independent constraints if loops are not exactly closed; then nothing is checked.
     """
     equations = terms(at.mech, at.q, at.v, active=at.active)
     if rank is None:
@@ -197,7 +195,7 @@ def variations(
     try:
         chosen = choose(at.mech, svd)
     except MechanismError:
-        _refuse_singular_positions(at, svd)  # where no choice is right, that is what there is to say
+        _refuse_singular_positions(at, svd)  # no choice of coordinates is valid there
         raise
     here = _motion(at, equations, chosen)
     basis, closing = here.independent.basis, here.independent.closing
@@ -211,12 +209,12 @@ def variations(
     by_q, by_v = force_derivatives(at, here.acceleration)
     reaction_by_q, bias_by_q, velocity_by_q = constraint_derivatives(at, svd, here, rank is None)
     step_rates = step_rate_jacobian(at)
-    if positions is chosen:  # d(dG/dt v)/dv: 2 dG/dt but for what does not commute
+    if positions is chosen:  # d(dG/dt v)/dv: 2 dG/dt, except for steps that do not commute
         bias_of_v = 2.0 * (velocity_by_q - equations.jacobian @ step_rates)
     else:
         bias_of_v = bias_by_v(at, here)
 
-    # K, dK/dt and what the loops add to accelerations, by (y, dy/dt).
+    # Derivatives of K, dK/dt and the accelerations by loops, by (y, dy/dt).
     steps_of_q = np.concatenate([steps, np.zeros_like(basis)], axis=-1)
     steps_of_v = np.concatenate([-(closing @ (velocity_by_q @ steps)), basis], axis=-1)
     bent = closing @ (bias_by_q @ steps_of_q + bias_of_v @ steps_of_v)
@@ -256,7 +254,7 @@ def _motion(at: State, equations: Terms, chosen: Independent) -> Motion:
 
 
 def applied_force(at: State) -> np.ndarray:
-    """(nv,): joint forces, given and passive."""
+    """(nv,): joint forces, commanded and of force elements."""
     return at.tau if at.passive is None else at.tau + at.passive.forces(at.q, at.v)
 
 
@@ -270,7 +268,7 @@ def force_derivatives(at: State, acceleration: np.ndarray) -> tuple[np.ndarray, 
 
 
 def bias_force(at: State) -> np.ndarray:
-    """(nv,): joint forces without acceleration, wrenches included."""
+    """(nv,): joint forces at zero acceleration, wrenches included."""
     return inverse_dynamics(at.mech.spanning_tree, at.q, at.v, np.zeros(at.mech.nv), at.wrenches)
 
 
@@ -280,37 +278,37 @@ def bias_force(at: State) -> np.ndarray:
 def constraint_derivatives(
     at: State, svd: Decomposition, here: Motion, check: bool
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Along q: of G* lambda (nv, nv), of G a + dG/dt v (m, nv), of G v (m, nv).  With ``check``, singular positions are
-    refused."""
+    """Derivatives along q of G* lambda (nv, nv), G a + dG/dt v (m, nv) and G v (m, nv).  ``check``: raise in singular
+    positions."""
     n, m = at.mech.nv, at.mech.n_constraints
     if not m:
         return 0.0, np.zeros((*at.batch, 0, n)), np.zeros((*at.batch, 0, n))
     null = here.independent.null
-    # Multipliers that no force can tell (redundant constraints) are taken along in the batch: see _refuse_singular.
-    untold = _untold(at, svd, n - null.shape[-1] if check else m)
+    # Multipliers of redundant constraints are evaluated in the same batch: see _refuse_singular.
+    untold = _undetermined_multipliers(at, svd, n - null.shape[-1] if check else m)
     along = np.concatenate([here.multipliers[..., None, :], untold], axis=-2)
     q, v, a = (x[..., None, :] for x in (at.q, at.v, here.acceleration))
     derivatives = float64_function(at.mech, CONSTRAINT_MOTION_BY_Q)(q, v, a, along)
     _refuse_singular(at.mech, svd.s[..., 0], null, derivatives[..., 1:, :n, :])
     first = derivatives[..., 0, :, :]
-    return first[..., :n, :], of_active(at, first[..., n : n + m, :]), of_active(at, first[..., n + m :, :])
+    return first[..., :n, :], mask_rows(at, first[..., n : n + m, :]), mask_rows(at, first[..., n + m :, :])
 
 
-def of_active(at: State, rows: np.ndarray) -> np.ndarray:
-    """(..., m, k): numbers of all constraints, zero for loops that let go."""
+def mask_rows(at: State, rows: np.ndarray) -> np.ndarray:
+    """(..., m, k): rows of all constraints, zero for inactive loops."""
     return rows if at.active is None else rows * row_mask(at.mech, at.active)[..., None]
 
 
 def bias_by_v(at: State, here: Motion) -> np.ndarray:
-    """(m, nv): of G a + dG/dt v by v, for any constraints."""
+    """(m, nv): derivative of G a + dG/dt v by v, for any constraints."""
     n, m = at.mech.nv, at.mech.n_constraints
     by_v = Derivative("constraint_motion", "v", mode="forward")
     slopes = float64_function(at.mech, by_v)(at.q, at.v, here.acceleration, here.multipliers)
-    return of_active(at, slopes[..., n : n + m, :])
+    return mask_rows(at, slopes[..., n : n + m, :])
 
 
 def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
-    """(nv, nv): of G* lambda along q."""
+    """(nv, nv): derivative of G* lambda along q."""
     n = at.mech.nv
     if not at.mech.loops:
         return np.zeros((*at.batch, n, n))
@@ -319,13 +317,13 @@ def reaction_derivative(at: State, multipliers: np.ndarray) -> np.ndarray:
 
 
 def step_rate_jacobian(at: State) -> np.ndarray:
-    """(nv, nv): derivative along steps of their own rate; zero unless there are steps that do not commute."""
+    """(nv, nv): derivative of the rate of a step along steps; zero if steps commute."""
     if at.mech.coordinates.steps_commute:
         return np.zeros((at.mech.nv, at.mech.nv))
     return float64_function(at.mech, "step_rate_jacobian")(at.v)
 
 
-# -- where there is no linearization ------------------------------------------------------------------
+# -- refusals ---------------------------------------------------------------------------------------
 
 
 def refuse_open(at: State, equations: Terms) -> None:
@@ -341,7 +339,7 @@ def refuse_open(at: State, equations: Terms) -> None:
             "linkwise.constraints.assemble or project before linearizing"
         )
     velocity, bound = opening_rates(mech, equations.jacobian, at.v, at.v, LOOPS.velocity_in_derivatives)
-    velocity = of_active(at, velocity[..., None])[..., 0]
+    velocity = mask_rows(at, velocity[..., None])[..., 0]
     if np.any(velocity > bound):
         velocity = velocity.reshape(-1, mech.n_constraints)
         loop = loop_of(mech, int(np.argmax(velocity.max(axis=0))))
@@ -353,29 +351,28 @@ def refuse_open(at: State, equations: Terms) -> None:
 
 
 def _refuse_singular_positions(at: State, svd: Decomposition) -> None:
-    """What ``constraint_derivatives`` does, before coordinates are chosen; of states with equally many degrees of
-    freedom."""
+    """Raise in singular positions, before coordinates are chosen; states have the same number of degrees of freedom."""
     ranks = np.unique(svd.rank)
     if len(ranks) != 1 or not at.mech.loops:
         return
-    bending = reaction_derivative(at._replace(q=at.q[..., None, :]), _untold(at, svd, ranks[0]))
+    bending = reaction_derivative(at._replace(q=at.q[..., None, :]), _undetermined_multipliers(at, svd, ranks[0]))
     _refuse_singular(at.mech, svd.s[..., 0], svd.null_of(at.mech.nv - int(ranks[0])), bending)
 
 
-def _untold(at: State, svd: Decomposition, rank: int) -> np.ndarray:
-    """(..., m - rank, m): multipliers that no force can tell, of dimensionless size 1 or less; zero where the rank of a
-    state is higher."""
+def _undetermined_multipliers(at: State, svd: Decomposition, rank: int) -> np.ndarray:
+    """(..., m - rank, m): multipliers u of redundant constraints, G* u = 0, of dimensionless size at most 1; zero for
+    states of higher rank."""
     m = svd.u.shape[-1]
     untold = (svd.u * (np.arange(m) >= svd.rank[..., None])[..., None, :])[..., rank:]
-    return np.swapaxes(of_active(at, untold if svd.rows is None else svd.rows[:, None] * untold), -1, -2)
+    return np.swapaxes(mask_rows(at, untold if svd.rows is None else svd.rows[:, None] * untold), -1, -2)
 
 
 def _refuse_singular(mech: Mechanism, size: np.ndarray, null: np.ndarray, bending: np.ndarray) -> None:
-    """Constraints that others imply must stay implied when the mechanism moves; ``null`` has motions of dimensionless
-    size 1, ``size`` is the largest singular value.
+    """Raise if redundant constraints become independent when the mechanism moves.  ``null`` has motions of
+    dimensionless size 1, ``size`` is the largest singular value.
 
     If u* G = 0, then u* dG N vanishes on a manifold where G has one rank, since G N does: N* d(G* u)/dq N = 0.
-    Otherwise a degree of freedom that is there to first order is lost nearby, and there is no chart (2.28).
+    Otherwise a first-order degree of freedom is lost nearby, and there is no chart (2.28).
     """
     if not bending.size:
         return

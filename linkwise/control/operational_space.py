@@ -21,7 +21,7 @@ from ..mechanics.algorithms.configuration import difference
 from ..mechanics.algorithms.dynamics import inverse_dynamics, mass_matrix
 from ..mechanics.algorithms.frame_motion import jacobian_rate_times_velocity
 from ..mechanics.algorithms.jacobians import jacobian
-from ..mechanics.algorithms.kinematics import way_to
+from ..mechanics.algorithms.kinematics import path_transform
 from ..mechanics.links.factor import Elimination, Factor
 from ..mechanics.recursions.tree import Configuration, Tree
 from ..mechanics.scalar import Matrix, Scalar, dot, is_zero, select
@@ -91,7 +91,7 @@ class OperationalSpaceLaw(ControlLaw):
         return [x + dot(column, force) for x, column in zip(tau, columns, strict=True)]
 
     def _error(self, tree: Tree, q: Scalars, reference: Scalars) -> list[Scalar]:
-        rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), self.frame))
+        rotation, position = beyond((IDENTITY, ZERO), path_transform(Configuration(tree, q), self.frame))
         apart = Vector3(*reference[:3]) - position
         if not self.rotation:
             return list(apart)

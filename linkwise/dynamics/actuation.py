@@ -18,22 +18,22 @@ from ..mechanism.checks import names_of
 from .states import Float64Array
 from .trees import gravity_force
 
-INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves by less while others are held follows from them
+INDEPENDENT = 1e-3  # of a unit motion: a coordinate that moves less while others are held is dependent
 BALANCED = (
     "linkwise.control.lqr of a linear model balances what has fewer motors, linkwise.inverse_dynamics of what "
     "linkwise.contact.hold_frames holds moves what stands"
 )
-REACH = 1e-8  # relative; motions that the actuated joints drive with a smaller leverage are left to themselves
+REACH = 1e-8  # relative: motions with a smaller leverage of the actuated joints count as undriven
 
 
 def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str] | np.ndarray | None) -> np.ndarray:
     """(nv,) of bool: the velocity coordinates with a motor, from joint names, from such an array, or by default.
 
-    By default those of ``mech.metadata.actuated_joints`` have motors.  Where nothing is said of motors, every joint
-    that is in no loop has one.  Of the joints in loops as many coordinates have one as there are degrees of freedom at
-    ``q``, taken in this order, each unless those before determine it: joints with an effort limit; sliding joints
-    between moving links (cylinders, struts); joints of one degree of freedom; others; each from the ground outwards
-    and then in the order of the mechanism.  A floating joint never has one.
+    By default these are ``mech.metadata.actuated_joints``.  If the file has no motors, every joint outside of loops has
+    one.  In loops, as many coordinates have one as there are degrees of freedom at ``q``.  They are taken in this
+    order, unless determined by earlier ones: joints with an effort limit; sliding joints between moving links
+    (cylinders, struts); joints of one degree of freedom; others; each from the ground outwards.  A floating joint never
+    has one.
     """
     if actuated is None:
         return _default(mech, q)
@@ -55,28 +55,28 @@ def actuated_coordinates(mech: Mechanism, q: np.ndarray, actuated: Sequence[str]
 
 
 class Motors(NamedTuple):
-    """Names of coordinates that share a load, and the units in which their forces are compared, which matter where
-    constraints leave the shares open."""
+    """Names of coordinates that share a load, and units that compare their forces if constraints leave the shares
+    open."""
 
     names: tuple[str, ...] = ()
     units: ConstraintUnits = ConstraintUnits()
 
     @classmethod
     def at(cls, mech: Mechanism, driven: np.ndarray) -> Motors:
-        """Those of the ``driven`` coordinates (nv,)."""
+        """The motors of the ``driven`` coordinates (nv,)."""
         names = tuple(np.array(mech.coordinates.names("v"))[driven].tolist())
         return cls(names, constraint_units(mech)) if mech.loops else cls(names)
 
 
 def motors_of(
-    mech: Mechanism, what: str, actuated: Sequence[str] | np.ndarray | None, instead: str = BALANCED
+    mech: Mechanism, task: str, actuated: Sequence[str] | np.ndarray | None, instead: str = BALANCED
 ) -> Motors:
     """The coordinates with a motor (``actuated_coordinates`` at the initial configuration), which must be as many as
-    the degrees of freedom; ``instead`` is what can be done where some joint of a tree has none."""
+    the degrees of freedom; ``instead`` is the advice for trees with joints without motor."""
     driven = actuated_coordinates(mech, mech.initial, actuated)
     motors = Motors.at(mech, driven)
     if not mech.loops:
-        _require_all(mech, what, driven, instead)
+        _require_all(mech, task, driven, instead)
         return motors
     names = motors.names
     dofs = mech.nv - fronts(mech).pivots
@@ -90,21 +90,21 @@ def motors_of(
 
 
 def bearing_gravity(mech: Mechanism, actuated: np.ndarray) -> Motors:
-    """The coordinates that hold the mechanism against gravity: the ``actuated`` ones (nv,) and, as something else holds
-    them (a floating base), those without motor that are in no loop."""
-    return Motors.at(mech, actuated | ~_in_loops(mech))
+    """The coordinates that hold the mechanism against gravity: the ``actuated`` ones (nv,), and coordinates without
+    motor outside of loops (a floating base), which are taken as held otherwise."""
+    return Motors.at(mech, actuated | ~_loop_coordinates(mech))
 
 
 def shared_by_motors(mech: Mechanism, q: Any, load: Any, motors: tuple[str, ...]) -> Float64Array:
-    """(..., nv): the least forces of motors with the work of joint forces ``load`` on all motions that the constraints
-    allow; not numbers where the motors cannot carry it, as at dead centres."""
+    """(..., nv): the least forces of motors with the same virtual work as joint forces ``load`` on all allowed motions.
+    NaN if the motors cannot carry it, as at dead centres."""
     request = ("closed_motor_forces", ("actuated", motors))
     with np.errstate(invalid="ignore"):
         return float64_function(mech, request)(q, load)
 
 
 def require_motors(mech: Mechanism, label: str) -> None:
-    """All joints have motors, and none is in a loop."""
+    """Raise unless all joints have motors and none is in a loop."""
     if mech.loops:
         raise MechanismError(
             f"{label} would ignore the loops of mechanism {mech.name!r}: linkwise.control.computed_torque, "
@@ -115,12 +115,12 @@ def require_motors(mech: Mechanism, label: str) -> None:
     _require_all(mech, label, actuated_coordinates(mech, mech.initial, None), BALANCED)
 
 
-def _require_all(mech: Mechanism, what: str, driven: np.ndarray, instead: str) -> None:
-    """All joints have motors; ``instead`` is what can be done where some have none."""
+def _require_all(mech: Mechanism, task: str, driven: np.ndarray, instead: str) -> None:
+    """Raise unless all joints have motors; ``instead`` is the advice in the message."""
     if not driven.all():
         names = [body.joint for body in mech.bodies if not (body.mimic or driven[mech.v_index(body.joint)].all())]
         raise MechanismError(
-            f"{what} needs a motor at every joint, and {', '.join(map(repr, names))} of mechanism {mech.name!r} has "
+            f"{task} needs a motor at every joint, and {', '.join(map(repr, names))} of mechanism {mech.name!r} has "
             f"none: {instead}; mech.metadata.with_actuated(...) says which joints have some"
         )
 
@@ -128,15 +128,15 @@ def _require_all(mech: Mechanism, what: str, driven: np.ndarray, instead: str) -
 def gravity_held(mech: Mechanism, q: Any, actuated: np.ndarray) -> np.ndarray:
     """(nv,): forces of the ``actuated`` coordinates (nv,) that hold the mechanism against gravity; zero elsewhere.
 
-    Coordinates without motor that are in no loop (a floating base) are taken as held by something else.  Where loops
-    leave a choice the forces are those of least norm, a force counting as a torque at the
-    mechanism's length, and where the actuated joints cannot hold the mechanism those that come nearest.
+    Coordinates without motor outside of loops (a floating base) are taken as held otherwise.  Forces that loops leave
+    open have the least norm, a force counting as a torque at the mechanism's length.  If the actuated joints cannot
+    hold the mechanism, the nearest forces are returned.
     """
     load = gravity_force(mech, q)
     if mech.loops:
         units = velocity_units(mech)
         transposed = _motions(mech, q).swapaxes(-1, -2)
-        driving = actuated | ~_in_loops(mech)
+        driving = actuated | ~_loop_coordinates(mech)
         shares = np.linalg.pinv(transposed[..., driving], rcond=REACH)
         forces = np.zeros(load.shape)
         forces[..., driving] = (shares @ (transposed @ (load * units)[..., None]))[..., 0]
@@ -158,10 +158,10 @@ def _default(mech: Mechanism, q: np.ndarray) -> np.ndarray:
             chosen[mech.v_index(joint)] = True
     if said is not None or not mech.loops:
         return chosen
-    return chosen & ~_in_loops(mech) | _drivers_of_loops(mech, q)
+    return chosen & ~_loop_coordinates(mech) | _drivers_of_loops(mech, q)
 
 
-def _in_loops(mech: Mechanism) -> np.ndarray:
+def _loop_coordinates(mech: Mechanism) -> np.ndarray:
     """(nv,) of bool: coordinates of joints between the two sides of a loop, or in a coupling."""
     inside = np.zeros(mech.nv, dtype=bool)
     for loop in mech.loops:
@@ -172,11 +172,11 @@ def _in_loops(mech: Mechanism) -> np.ndarray:
 
 def _drivers_of_loops(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """(nv,) of bool: coordinates in loops whose motion determines that of all the others."""
-    inside = _in_loops(mech)
+    inside = _loop_coordinates(mech)
     motions = _motions(mech, q)
 
-    def determined_by(rows: np.ndarray) -> None:
-        """Takes out of ``motions`` what moves the coordinates of ``rows``."""
+    def remove_motions(rows: np.ndarray) -> None:
+        """Project ``motions`` onto those without motion of the coordinates ``rows``."""
         nonlocal motions
         for row in rows:
             size = np.linalg.norm(motions[row])
@@ -184,18 +184,18 @@ def _drivers_of_loops(mech: Mechanism, q: np.ndarray) -> np.ndarray:
                 unit = motions[row] / size
                 motions = motions - np.outer(motions @ unit, unit)
 
-    determined_by(np.flatnonzero(~inside))
+    remove_motions(np.flatnonzero(~inside))
     chosen = np.zeros(mech.nv, dtype=bool)
-    for index in _by_preference(mech):
+    for index in _preferred_bodies(mech):
         for row in np.arange(mech.nv)[mech.v_index(mech.bodies[index].joint)]:
             if inside[row] and np.linalg.norm(motions[row]) > INDEPENDENT:
                 chosen[row] = True
-                determined_by(np.array([row]))
+                remove_motions(np.array([row]))
     return chosen
 
 
-def _by_preference(mech: Mechanism) -> list[int]:
-    """Bodies whose joints may have motors, those that are likeliest to first."""
+def _preferred_bodies(mech: Mechanism) -> list[int]:
+    """Bodies whose joints may have motors, the most likely first."""
 
     def key(index: int) -> tuple[bool, bool, bool, int, int]:
         body = mech.bodies[index]

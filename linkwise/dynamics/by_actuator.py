@@ -1,4 +1,4 @@
-"""Control inputs that callers give by the names of actuators."""
+"""Control inputs by actuator name."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def unless_empty(mech: Mechanism, values: Any) -> Any:
     return None if tuple(shape[-1:]) == (0,) and not mech.forces.actuator_names else values
 
 
-def inputs_by_actuator(mech: Mechanism, given: Any) -> Any:
+def inputs_by_actuator(mech: Mechanism, inputs: Any) -> Any:
     """(..., n_ctrl): control inputs from {actuator: numbers (...)}, zero for the others; arrays are returned
     unchanged.
     """
-    if not isinstance(given, Mapping):
-        return given
+    if not isinstance(inputs, Mapping):
+        return inputs
     names = mech.forces.actuator_names
-    for name in given:
+    for name in inputs:
         if name not in names:
             if not names:
                 raise MechanismError(no_controls(mech, "ctrl"))
             hint = did_you_mean(name, names)
             raise MechanismError(f"ctrl: mechanism {mech.name!r} has no actuator {name!r} that acts: {hint}")
-    columns = {name: real_numbers(f"ctrl of {name!r}", values) for name, values in given.items()}
+    columns = {name: real_numbers(f"ctrl of {name!r}", values) for name, values in inputs.items()}
     try:
         shape = np.broadcast_shapes(*(column.shape for column in columns.values()))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Numbers that callers give by the names of joints: configurations, and numbers of velocity coordinates."""
+"""Configurations, and numbers of velocity coordinates, by joint name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .states import Float64Array, at_rest, common_batch, real_numbers
 def coordinates_by_joint(
     mech: Mechanism, label: str, named: Mapping[str, Any], others: np.ndarray | None = None
 ) -> Float64Array:
-    """(nq,): the initial configuration, or ``others``, with these coordinates of joints, loops as they are then."""
+    """(nq,): the initial configuration, or ``others``, with these joint coordinates; loops are not closed."""
     q = (mech.initial if others is None else others).copy()
     orientations: dict[str, dict[str, float]] = {}
     for joint, values in named.items():
@@ -37,7 +37,7 @@ def coordinates_by_joint(
     return q
 
 
-def of_joints_and_links(
+def split_joints_and_links(
     mech: Mechanism, label: str, named: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Split named numbers into those of joints and their coordinates, and those of links such as "platform.x"."""
@@ -93,15 +93,15 @@ def _quaternion(roll: float, pitch: float, yaw: float) -> Float64Array:
 def configuration_by_joint(
     mech: Mechanism, label: str, named: Mapping[str, Any], others: np.ndarray | None = None
 ) -> Float64Array:
-    """(nq,): the same with loops closed, on the branch of the initial configuration if possible; (n, nq) where joints
-    have n positions one after the other, which are followed on that branch."""
+    """(nq,): the initial configuration with these joint coordinates and closed loops, on its branch if possible.
+    Joints with n successive positions give (n, nq), followed on that branch."""
     if paths := [joint for joint, values in named.items() if _is_path(mech, joint, values)]:
         return _path_by_joint(mech, label, named, paths, others)
     if not mech.loops:
         return coordinates_by_joint(mech, label, named, others)
     from ..constraints.assembly import placed  # here, as functions of closed mechanisms take states by joint too
 
-    joints, links = of_joints_and_links(mech, label, named)
+    joints, links = split_joints_and_links(mech, label, named)
     guess = coordinates_by_joint(mech, label, joints, others)
     return placed(mech, label, guess, tuple(named), links, mech.initial if others is None else others)
 
@@ -134,8 +134,8 @@ def _path_by_joint(
 
 def configuration(mech: Mechanism, joints: Mapping[str, Any] | None = None, /, **named: Any) -> Float64Array:
     """(nq,): ``mech.initial`` with other coordinates of some joints, ``configuration(arm, {"elbow": 0.3})`` or
-    ``configuration(arm, elbow=0.3)``; loops are closed, in the assembly mode of ``mech.initial``: the named joints are
-    driven straight from there.  Where loops lock on that way, other modes are searched, and a warning tells.
+    ``configuration(arm, elbow=0.3)``.  Loops are closed in the assembly mode of ``mech.initial``: the named joints are
+    driven straight from there.  If loops lock on this path, other modes are searched, with a warning.
 
     Joints with several coordinates take them all, or one by one: ``{"base.z": 0.4, "base.yaw": 1.2}``.  Many positions,
     ``configuration(linkage, crank=np.linspace(0, 2 * np.pi, 73))``, give (n, nq): loops are followed from one to the
@@ -149,7 +149,7 @@ def state_by_joint(mech: Mechanism, arrays: Mapping[str, Any]) -> dict[str, Any]
     """State arrays by name, "q" (or "q0") and others over the velocities, with dictionaries by joint converted to
     arrays.
 
-    Where there are loops, no q at all is the initial configuration with its loops closed, and velocities by joint are
+    With loops, a missing q is the initial configuration with its loops closed, and velocities by joint are those of
     ``velocities_by_joint``.
     """
     require_mechanism(mech)
@@ -166,20 +166,20 @@ def state_by_joint(mech: Mechanism, arrays: Mapping[str, Any]) -> dict[str, Any]
     return checked
 
 
-def taking_joints(function: Function) -> Function:
+def accept_joints(function: Function) -> Function:
     """Wrap a function of a mechanism and arrays so that it accepts dictionaries by joint, and None for rest."""
     signature, known = inspect.signature(function), array_function(function)
     assert known is not None
 
     @functools.wraps(function)
-    def call(mech: Mechanism, *given: Any, **named: Any) -> Any:
-        if any(values is None or isinstance(values, Mapping) for values in (*given, *named.values())):
-            _, *arrays = signature.bind(mech, *given, **named).arguments.items()
+    def call(mech: Mechanism, *arguments: Any, **named: Any) -> Any:
+        if any(values is None or isinstance(values, Mapping) for values in (*arguments, *named.values())):
+            _, *arrays = signature.bind(mech, *arguments, **named).arguments.items()
             state = dict(arrays)
             if any(isinstance(values, Mapping) for values in state.values()):
                 state = state_by_joint(mech, state)
             return function(mech, **at_rest(mech, state))
-        return function(mech, *given, **named)
+        return function(mech, *arguments, **named)
 
     return register(cast(Function, call), known)
 
@@ -228,13 +228,13 @@ def velocities_of(mech: Mechanism, name: str) -> slice:
 
 
 def rates_by_joint(mech: Mechanism, label: str, named: Mapping[str, Any], otherwise: float) -> Float64Array:
-    """(nv,): numbers of the named joints, one or as many as they have degrees of freedom, the others as
-    ``otherwise``; (..., nv) where they have several states."""
+    """(nv,): numbers of the named joints, one or one per degree of freedom, and ``otherwise`` for other joints;
+    (..., nv) for several states."""
     values = np.full(mech.nv, otherwise)
     for joint, value in named.items():
         index = mech.coordinates.index("v", joint)
         if index is not None and joint not in mech.joint_names:
-            values = _with_numbers(values, slice(index, index + 1), f"{label} of {joint!r}", value)
+            values = _set_numbers(values, slice(index, index + 1), f"{label} of {joint!r}", value)
             continue
         body = mech.bodies[mech.body_index(joint)]
         if body.mimic:
@@ -242,7 +242,7 @@ def rates_by_joint(mech: Mechanism, label: str, named: Mapping[str, Any], otherw
                 f"{label} names joint {joint!r}, which mimics {body.mimic.joint!r} and has no force of its own: "
                 f"name {body.mimic.joint!r}"
             )
-        values = _with_numbers(values, mech.v_index(joint), f"{label} of {joint!r}", value)
+        values = _set_numbers(values, mech.v_index(joint), f"{label} of {joint!r}", value)
     return values
 
 
@@ -262,7 +262,7 @@ def numbers_per_velocity(
     return np.broadcast_to(values, (mech.nv,))
 
 
-def _with_numbers(values: Float64Array, columns: slice, label: str, value: Any) -> Float64Array:
+def _set_numbers(values: Float64Array, columns: slice, label: str, value: Any) -> Float64Array:
     """(..., nv): values with a slice replaced by one number, several, or arrays per state."""
     count = columns.stop - columns.start
     if np.ndim(value) > (count > 1) and np.shape(value) != (1,):

@@ -1,6 +1,6 @@
 """Momentum of all moving links, and the motion of their common centre of mass; all in world axes.
 
-Angular part first; rotors (armature) have no part in momentum.
+Angular part first; rotors (armature) do not count.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def momentum_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
 
 @of_algorithm("momentum_rate")
 def momentum_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
-    """(6,): time derivative of ``momentum``: [moment about the world's origin; force] of gravity and all else that acts
-    from outside."""
+    """(6,): time derivative of ``momentum``: [moment about the world's origin; force] of gravity and all other external
+    forces."""
     return kernel_function(mech, "momentum_rate")(q, v, a)
 
 
@@ -47,7 +47,7 @@ def centroidal_momentum(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64A
 @of_algorithm("centroidal_momentum_rate")
 def centroidal_momentum_rate(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
     """(6,): time derivative of ``centroidal_momentum``: [moment about the centre of mass; force] of gravity and all
-    else that acts from outside."""
+    other external forces."""
     return kernel_function(mech, "centroidal_momentum_rate")(q, v, a)
 
 
@@ -77,5 +77,5 @@ def center_of_mass_velocity(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Floa
 
 @of_algorithm("center_of_mass_acceleration")
 def center_of_mass_acceleration(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Float64Array:
-    """(3,): second time derivative of ``center_of_mass``; what gravity adds to it is in ``a``."""
+    """(3,): second time derivative of ``center_of_mass``; gravity enters through ``a``."""
     return kernel_function(mech, "center_of_mass_acceleration")(q, v, a)

@@ -1,7 +1,7 @@
 """Controllers designed in total joint rates (jain1995 Section 8): their equations are decoupled.
 
-With constraints total rates are quasi-velocities, and joint forces are those that need none of the constraints' forces
-(``diagonal.torques``): all joints have motors.
+With constraints total rates are quasi-velocities, and joint forces need no constraint forces (``diagonal.torques``):
+all joints have motors.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..mechanics.operators.expression import Vector
 from ..mechanics.operators.spaces import force_at
 from ..mechanism import Mechanism
 from .states import Float64Array, in_brief
-from .total_rates import of_any_mechanism
+from .total_rates import evaluate_total_rates
 from .trees import frame_pose, gravity_force
 
 
 def _rates(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
-    return of_any_mechanism(mech, "diagonal_rates", (q, v))
+    return evaluate_total_rates(mech, "diagonal_rates", (q, v))
 
 
 def _torques(mech: Mechanism, q: ArrayLike, eps: ArrayLike) -> Float64Array:
-    return of_any_mechanism(mech, "diagonal_torques", (q, eps))
+    return evaluate_total_rates(mech, "diagonal_torques", (q, eps))
 
 
 def _gains(mech: Mechanism, gain: Any, label: str) -> np.ndarray:
@@ -68,7 +68,7 @@ class RateFeedback:
 
 def rate_feedback(mech: Mechanism, gain: ArrayLike = 1.0, gravity: bool = True) -> RateFeedback:
     """Control 8.1.  ``gain`` (1/s): one number, or one for each of the nv total rates; each decays on its own at its
-    gain, but for what C exchanges between them without doing work.  ``gravity``: compensate it."""
+    gain, except for workless coupling by C.  ``gravity``: compensate it."""
     return RateFeedback(mech, _gains(mech, gain, "gain"), gravity)
 
 
@@ -80,16 +80,16 @@ class EndEffectorRegulation:
     vectors and theirs.  jain1995 (8.6) has the second term with a minus sign and without D^(-1/2); with its error
     e = target - actual that would push the frame away, and the Lyapunov function needs the factor.
 
-    The Lyapunov function falls until motion stops, which is where the springs have no force along any joint.  That is
-    the target if the start is near enough, but there are other such places:
+    The Lyapunov function falls until motion stops, where the springs have no force along any joint.  That is the target
+    if the start is near enough.  Other equilibria are:
 
     - the target is out of reach: the frame stops where it is nearest in the sense of the springs;
     - a singular configuration in which the springs pull in a direction that the joints cannot move: an arm stretched
-      out towards or away from the target stays as it is, or lingers if the place is a saddle;
+      out towards or away from the target stays, or lingers at a saddle;
     - the orientation is off by exactly half a turn: the axes' springs balance (a saddle of ``lyapunov``);
     - joints that would have to turn the other way round: a local minimum.
 
-    ``pull`` tells these places from the target: it is zero in all, ``error`` only in the target.
+    ``pull`` is zero in all of these equilibria, ``error`` only at the target.
     """
 
     mech: Mechanism
@@ -151,7 +151,7 @@ def end_effector_regulation(
     """Control 8.2: bring the link or frame ``link`` to ``target_pose``, (rotation, position) or 4x4, in the world.
 
     rate_gain (1/s) as for ``rate_feedback``; position_gain (N/m) and orientation_gain (N m/rad, for small errors twice
-    that) are the springs' stiffnesses.  Where it can fail is told at ``EndEffectorRegulation``.
+    that) are the springs' stiffnesses.  ``EndEffectorRegulation`` lists where it can fail.
     """
     target = np.eye(4)
     if isinstance(target_pose, tuple):
@@ -171,7 +171,7 @@ def end_effector_regulation(
         on_coordinates = compile(op.S.T @ op.H @ op.phi @ op.B(link) @ force, mech)
 
         def pulled(q: Any, force: Any) -> Any:
-            return of_any_mechanism(mech, "diagonal_forces", (q, on_coordinates(q, force)))
+            return evaluate_total_rates(mech, "diagonal_forces", (q, on_coordinates(q, force)))
     else:
         pulled = compile(op.D_half.inv @ op.H @ op.psi @ op.B(link) @ force, mech)
     return EndEffectorRegulation(

@@ -1,9 +1,9 @@
 """The decoupled natural orthogonal complement (saha1999): equations of motion with twists at the mass centres.
 
 Links run base to tip; n is their number.  Twists [omega; v] are of the links' mass centres, wrenches [n; f] act there,
-both along the world's axes, as the paper has them.  q is (nq,), v, a and tau are (nv,), with any leading batch shape.
-Trees and all joints are allowed: block (i, j) of N_l is zero unless link j is link i or on the way to it, and N_d and D
-have blocks as wide as the joints.
+both along the world's axes, as in the paper.  q is (nq,), v, a and tau are (nv,), with any leading batch shape. Trees
+and all joints are allowed: block (i, j) of N_l is zero unless link j is link i or an ancestor of it, and N_d and D have
+blocks as wide as the joints.
 """
 
 from __future__ import annotations

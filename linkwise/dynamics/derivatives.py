@@ -28,7 +28,7 @@ from ..compiler.rolling.choice import may_pay
 from ..compiler.store import WRENCHES, kernel_function, of_algorithm, stored
 from ..compiler.trace import inline, trace
 from ..mechanics.algorithms.catalogue import ALGORITHMS, CONFIGURATION_FIRST
-from ..mechanics.algorithms.dynamics_derivatives import of_changes
+from ..mechanics.algorithms.dynamics_derivatives import derive_second
 from ..mechanics.algorithms.integration import METHODS
 from ..mechanism import Mechanism, one_of
 from .settings import ForwardDerivativesSettings, InverseDerivativesSettings
@@ -65,11 +65,11 @@ def inverse_dynamics_derivatives(
     **settings: Unpack[InverseDerivativesSettings],
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """(d_q, d_v, d_a), each (nv, nv): row i has the derivatives of joint force i of ``lw.inverse_dynamics``, without
-    springs and other force elements (``forces="none"``); d_a is the mass matrix where no constraints hold.
+    springs and other force elements (``forces="none"``); d_a is the mass matrix without constraints.
 
-    Where they do, these are derivatives of the least forces of the joints that are ``actuated`` (default: all), which
-    must drive all degrees of freedom; q and v are moved as ``lw.constraints.project`` does it, and a to the nearest
-    accelerations that are possible there.  The external ``wrenches`` (n_links, 6) stay as they are in their link
+    With constraints these are derivatives of the least forces of the ``actuated`` joints (default: all), which must
+    drive all degrees of freedom.  q and v are projected by ``lw.constraints.project``, and a onto the nearest possible
+    accelerations.  The external ``wrenches`` (n_links, 6) are constant in their link
     frames; ``active``, ``forces``, ``ctrl`` and ``activation`` are those of ``lw.inverse_dynamics``.
     """
     if not settings:
@@ -96,15 +96,14 @@ def forward_dynamics_derivatives(
     **settings: Unpack[ForwardDerivativesSettings],
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """(d_q, d_v, d_tau), each (nv, nv): row i has the derivatives of acceleration i of ``lw.forward_dynamics``, without
-    springs and other force elements (``forces="none"``); d_tau is the inverse mass matrix where no constraints hold.
+    springs and other force elements (``forces="none"``); d_tau is the inverse mass matrix without constraints.
 
-    Where they do, changes of q and v that they do not allow are projected onto those that they do as
-    ``lw.constraints.project`` does it, q first: these are derivatives of ``forward_dynamics(mech, *project(mech, q, v),
-    tau)``, the lower half of [Df] P (spencer2004 4.4), and depend on no unit.  d_tau is K (K* M K)^-1 K*.  A
-    ``MechanismError`` says where loops are open, velocities inconsistent with them or positions singular.  The external
-    ``wrenches`` (n_links, 6) stay as they are in their link frames; ``active``, ``forces``, ``ctrl`` and ``activation``
-    are those of ``lw.forward_dynamics``.  With ``active`` changes are projected onto what those constraints allow, by
-    the sizes of the whole mechanism.
+    With constraints, changes of q and v are projected onto allowed ones by ``lw.constraints.project``, q first: these
+    are derivatives of ``forward_dynamics(mech, *project(mech, q, v), tau)``, the lower half of [Df] P (spencer2004
+    4.4), and depend on no unit.  d_tau is K (K* M K)^-1 K*.  A ``MechanismError`` reports open loops, inconsistent
+    velocities and singular positions.  The external ``wrenches`` (n_links, 6) are constant in their link frames;
+    ``active``, ``forces``, ``ctrl`` and ``activation`` are those of ``lw.forward_dynamics``.  With ``active`` changes
+    are projected onto what those constraints allow, by the sizes of the whole mechanism.
     """
     if not settings:
         if wrenches is not None:
@@ -121,7 +120,7 @@ def _two(partials: Float64Array) -> tuple[Float64Array, Float64Array]:
 
 @of_algorithm("difference_derivatives", gives=_two)
 def difference_derivatives(mech: Mechanism, q0: ArrayLike, q1: ArrayLike) -> tuple[Float64Array, Float64Array]:
-    """(d_q0, d_q1), each (nv, nv): how ``lw.difference`` changes along tangent directions of q0, and of q1."""
+    """(d_q0, d_q1), each (nv, nv): derivatives of ``lw.difference`` along tangent directions of q0 and of q1."""
     return _two(kernel_function(mech, "difference_derivatives")(q0, q1))
 
 
@@ -129,8 +128,8 @@ def difference_derivatives(mech: Mechanism, q0: ArrayLike, q1: ArrayLike) -> tup
 def integrate_derivatives(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, dt: ArrayLike
 ) -> tuple[Float64Array, Float64Array]:
-    """(d_q, d_v), each (nv, nv): along which tangent the configuration that ``lw.integrate`` reaches moves, per unit
-    tangent motion of q, and per v."""
+    """(d_q, d_v), each (nv, nv): tangent motion of the result of ``lw.integrate``, per unit tangent motion of q and per
+    v."""
     return _two(kernel_function(mech, "integrate_derivatives")(q, v, dt))
 
 
@@ -174,24 +173,24 @@ def inverse_dynamics_second_derivatives(
     d_vv[i, j, k]   by v_j and v_k
     d_qv[i, j, k]   along tangent direction j of q and by v_k
     d_aq[i, j, k]   by a_j and along tangent direction k of q: the derivatives of the mass matrix
-    forces, ctrl, activation   force elements that act too, as for ``lw.inverse_dynamics``: the joint forces are then
-                    those that are missing beside them
+    forces, ctrl, activation   active force elements, as for ``lw.inverse_dynamics``: their forces are subtracted from
+                    the joint forces
 
-    The recursion for the first derivatives is differentiated along q; d_vv follows from d_aq.  Where that has loops, it
+    The recursion for the first derivatives is differentiated along q; d_vv follows from d_aq.  With loops it
     runs once for each direction.  The order of results and axes is that of Pinocchio's
     ComputeRNEASecondOrderDerivatives.
     """
-    if stored(mech, _by_directions, lambda: _by_directions(mech)):
+    if stored(mech, _needs_directions, lambda: _needs_directions(mech)):
         second = _second_by_directions(mech, q, v, a)
     else:
         second = kernel_function(mech, "inverse_dynamics_second_derivatives")(q, v, a)
     if forces == "none" and ctrl is activation is None:
         return second
-    return _solving().with_second_derivatives_of_forces(mech, q, v, second, forces, ctrl, activation)
+    return _solving().subtract_force_second_derivatives(mech, q, v, second, forces, ctrl, activation)
 
 
-def _by_directions(mech: Mechanism) -> bool:
-    """Whether all columns of the second derivatives together would be a program that nobody waits for."""
+def _needs_directions(mech: Mechanism) -> bool:
+    """Whether all columns of the second derivatives in one program would take too long to compile."""
     return not mech.loops and may_pay(mech.n_links, None) and _first(mech, "float64", ()).traced.has_loops
 
 
@@ -206,14 +205,15 @@ def _change_of_first(mech: Mechanism, dtype: str, parameters: Sequence[Any]) -> 
 def _second_by_directions(
     mech: Mechanism, *state: ArrayLike
 ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-    """The second derivatives of inverse dynamics, from the changes of the first along each direction."""
+    """The second derivatives of inverse dynamics, by differentiating the first derivatives along one direction at a
+    time."""
     q, v, a = (np.asarray(x)[..., None, :] for x in state)
     changes = kernel_function(mech, _change_of_first)(q, v, a, np.eye(mech.nv, dtype=q.dtype))
     mass = kernel_function(mech, "inverse_dynamics_derivatives")(*state)[..., 2, :, :]
     rotors = [body.armature for body in mech.bodies if not body.mimic]
     links_alone = mass - np.diag(np.concatenate(rotors))
     along_last = np.moveaxis(changes, (-4, -3), (-1, 0))
-    d_qq, d_vv, d_qv, d_aq = of_changes(along_last, links_alone, mech.coordinates.structure_constants)
+    d_qq, d_vv, d_qv, d_aq = derive_second(along_last, links_alone, mech.coordinates.structure_constants)
     return d_qq, d_vv, d_qv, d_aq
 
 
@@ -227,10 +227,11 @@ def step_derivatives(
     method: str = "rk4",
     wrenches: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """(A, B), (2 nv, 2 nv) and (2 nv, nv): how the state after a step of dt changes with that before it, and with tau.
+    """(A, B), (2 nv, 2 nv) and (2 nv, nv): derivatives of the state after a step of dt by the state before it and by
+    tau.
 
-    The step is that of ``rollout`` by ``method`` where nothing else acts (``mech.with_acting(False)``), under joint
-    forces and ``wrenches`` (n_links, 6) that stay the same during it.  Rows and columns are (q, v), those of q along
+    The step is that of ``rollout`` by ``method`` without force elements (``mech.with_acting(False)``), under constant
+    joint forces and ``wrenches`` (n_links, 6).  Rows and columns are (q, v), those of q along
     tangent directions: dx_next = A dx + B dtau, where small changes of configurations are steps ``difference`` from one
     to the other.
     """
@@ -245,8 +246,8 @@ def step_derivatives(
 
 @dataclass(frozen=True)
 class Derivative:
-    """A request (``compiler.store``) for the derivative of a named algorithm, with some ports, by inputs ``wrt``: as
-    ``jacobian_of`` has it in this mode, or the products with directions of ``jvp_of`` in the mode "products"."""
+    """A request (``compiler.store``) for the derivative of a named algorithm, with some ports, by inputs ``wrt``.  The
+    mode is one of ``jacobian_of``, or "products" for the products with directions of ``jvp_of``."""
 
     algorithm: str
     wrt: str | tuple[str, ...]
@@ -278,20 +279,18 @@ def jacobian_of(
     tangent   configurations (q, q0, q1) move along tangent directions, dq = N(q) e_k: nv columns, one for each joint
               velocity.  False: plain partial derivatives by the nq coordinates, each while the others stand still
               (a quaternion then leaves unit length, which the kernels allow)
-    value     the result is a pair: what ``kernel`` itself gives, and its derivative
-    tangent_result   where the result of ``kernel`` is a configuration (of "integrate") or begins with one (the state of
-              "rk4_step"), its change comes in tangent coordinates as well: nv rows instead of nq, which make the matrix
-              of a step square, the one that carries small steps of (q, v) on
+    value     the result is a pair: the result of ``kernel`` itself, and its derivative
+    tangent_result   for results that are a configuration ("integrate") or begin with one ("rk4_step"): derivatives in
+              tangent coordinates too, nv rows instead of nq, so that the matrix of a step is square
 
-    ``sparsity`` of the new kernel tells which entries are zero for every input.  Derivatives of derivatives are taken
-    the same way; along tangent directions [..., j, k] is then the derivative along k of the derivative along j, which
-    differs from [..., k, j] where j and k belong to one freely turning joint.  If ``kernel`` itself has several
+    ``sparsity`` of the new kernel shows the entries that are zero for every input.  Derivatives of derivatives are
+    taken the same way; along tangent directions [..., j, k] is then the derivative along k of the derivative along j,
+    which differs from [..., k, j] where j and k belong to one freely turning joint.  If ``kernel`` itself has several
     results, the last one is differentiated.
 
-    At kinks the derivative is that of the branch taken; where the kernel has none (the root of 0), it is infinite or
-    not a number.
+    At kinks the derivative is that of the branch taken; without a derivative (the root of 0), it is infinite or NaN.
     """
-    names = _asked(kernel, wrt, "jacobian_of")
+    names = _checked_names(kernel, wrt, "jacobian_of")
     one_of("mode", mode, MODES)
     rows_of = _mechanism_of_result(kernel) if tangent_result else None
     made = _derived(kernel, _jacobian, names, tangent, mode, value, rows_of)
@@ -307,32 +306,35 @@ def _jacobian(
     value: bool,
     rows_of: Mechanism | None,
 ) -> Program:
-    """The program of ``jacobian_of``; ``rows_of``: the mechanism whose configuration the result begins with, where its
-    changes come in tangent coordinates."""
+    """The program of ``jacobian_of``; ``rows_of``: the mechanism whose configuration the result begins with, for
+    tangent rows."""
     last = len(traced.outputs) - 1
-    by = _words(names)
+    by = _join_names(names)
     called = f"{traced.name}_by_{by}", f"{traced.outputs[last].name}_by_{by}"
     directions = _directions(traced, configurations, names, tangent)
     program = differentiate(unroll(traced), directions, mode, last, value or rows_of is not None, called)
-    return program if rows_of is None else _with_tangent_rows(program, rows_of, value)
+    return program if rows_of is None else _map_to_tangent_rows(program, rows_of, value)
 
 
 def vjp_of(
     kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True, of: Sequence[str] | None = None
 ) -> Kernel:
-    """A kernel that gives w* times the derivative of ``kernel``'s result f by ``wrt``, ``batch + (n,)``: the gradient
-    of w f, for a weight w of every element of f.  It takes what ``kernel`` takes and then w, in the shape of f, as an
-    input named "cotangent" ("cotangent2" if ``kernel`` is such a product itself).  If ``kernel`` has several results,
-    it takes a weight of each, "a_cotangent" of the result a, and gives the gradient of the sum.
+    """A kernel for w* times the derivative of ``kernel``'s result f by ``wrt``, ``batch + (n,)``: the gradient of w f.
+
+    Its inputs are those of ``kernel``, then the weights w in the shape of f, named "cotangent" ("cotangent2" if
+    ``kernel`` is such a product itself).  With several results there is one weight each, "a_cotangent" for the result
+    a, and the gradient is that of the sum.
 
     wrt, tangent   as for ``jacobian_of``, whose columns these products have
-    of             names of the results that count, where there are several
+    of             names of the weighted results, if there are several
 
-    One pass backwards through the program, whatever the size of f: a few times the operations of ``kernel``, where all
-    of the derivative takes as many times more as f has elements (or ``wrt`` has).
+    One pass backwards through the program, whatever the size of f: a few times the operations of ``kernel``.  The full
+    derivative takes as many times more as f (or ``wrt``) has elements.
     """
-    names = _asked(kernel, wrt, "vjp_of")
-    return _derived(kernel, _vjp, names, tangent, tuple(_places(kernel, of))).made_by(vjp_of, kernel, wrt, tangent, of)
+    names = _checked_names(kernel, wrt, "vjp_of")
+    return _derived(kernel, _vjp, names, tangent, tuple(_result_indices(kernel, of))).made_by(
+        vjp_of, kernel, wrt, tangent, of
+    )
 
 
 def _vjp(
@@ -340,39 +342,40 @@ def _vjp(
     configurations: Mapping[str, Mechanism],
     names: tuple[str, ...],
     tangent: bool,
-    places: tuple[int, ...],
+    indices: tuple[int, ...],
 ) -> Program:
-    """The program of ``vjp_of``, of the results at some places."""
+    """The program of ``vjp_of``, for the results with these indices."""
     inputs, straight_line = traced.inputs, unroll(traced)
-    results = [traced.outputs[place] for place in places]
+    results = [traced.outputs[index] for index in indices]
     alone = len(traced.outputs) == 1
     weights = [
-        InputArray(_new_name(inputs, COTANGENT if alone else f"{one.name}_{COTANGENT}"), one.shape) for one in results
+        InputArray(_new_name(inputs, COTANGENT if alone else f"{result.name}_{COTANGENT}"), result.shape)
+        for result in results
     ]
 
     def weighed(*arrays: np.ndarray) -> list[np.ndarray]:
-        found = inline(straight_line, *arrays[: len(inputs)])
-        pairs = zip(_flat(arrays[len(inputs) :]), _flat([found[place] for place in places]), strict=True)
+        results_here = inline(straight_line, *arrays[: len(inputs)])
+        pairs = zip(_flat(arrays[len(inputs) :]), _flat([results_here[index] for index in indices]), strict=True)
         return [np.asarray(sum((w * f for w, f in pairs), 0.0), dtype=object)]
 
-    name, by = "_and_".join(one.name for one in results), _words(names)
+    name, by = "_and_".join(result.name for result in results), _join_names(names)
     product = trace(weighed, [*inputs, *weights], [name], traced.name)
     called = f"{traced.name}_vjp_by_{by}", f"{name}_vjp_by_{by}"
     return differentiate(product, _directions(traced, configurations, names, tangent), "reverse", names=called)
 
 
 def jvp_of(kernel: Kernel, wrt: str | Sequence[str] = "q", tangent: bool = True) -> Kernel:
-    """A kernel that gives the derivative of ``kernel``'s result f by ``wrt`` times a direction, in the shape of f: how
-    f changes if these inputs do so; of several results, how each does.  It takes what ``kernel`` takes and then the
-    direction: one array for each input in ``wrt``, in its shape, or (nv,) of configurations along ``tangent``
-    directions, named "q_tangent" and so on ("q_tangent2" if ``kernel`` is such a product itself).
+    """A kernel for the derivative of ``kernel``'s result f by ``wrt`` times a direction, in the shape of f; with
+    several results, of each.  Its inputs are those of ``kernel``, then the direction: one array for each input in
+    ``wrt``, in its shape, or (nv,) of configurations along ``tangent`` directions, named "q_tangent" and so on
+    ("q_tangent2" if ``kernel`` is such a product itself).
 
     wrt, tangent   as for ``jacobian_of``
 
     One pass forwards through the program, two to three times the operations of ``kernel``, however many inputs there
     are.
     """
-    names = _asked(kernel, wrt, "jvp_of")
+    names = _checked_names(kernel, wrt, "jvp_of")
     return _derived(kernel, _jvp, names, tangent).made_by(jvp_of, kernel, wrt, tangent)
 
 
@@ -383,13 +386,13 @@ def _jvp(traced: Program, configurations: Mapping[str, Mechanism], names: tuple[
         array = traced.inputs[moved.array]
         shape = array.shape if moved.basis is None else (moved.count(traced),)
         weights.append(InputArray(_new_name(traced.inputs, f"{array.name}_{TANGENT}"), shape))
-    by = _words(names)
+    by = _join_names(names)
     called = f"{traced.name}_jvp_by_{by}", [f"{array.name}_jvp_by_{by}" for array in traced.outputs]
     return drop_unread(push_forward(traced, directions, weights, called))
 
 
 def _derived(kernel: Kernel, derive: Callable[..., Program], *arguments: Any) -> Kernel:
-    """The kernel of what ``derive`` makes of the program of another."""
+    """The kernel of the program that ``derive`` makes from the program of ``kernel``."""
     program = remembered_program(derive, kernel.traced, kernel.configurations, *arguments)
     origin = (
         f"the program of {kernel.name}, differentiated: no sweeps of its own, but operations in the sections of that"
@@ -397,8 +400,8 @@ def _derived(kernel: Kernel, derive: Callable[..., Program], *arguments: Any) ->
     return loaded(program, kernel.dtype.name, kernel.target, (), kernel.configurations, origin=origin)
 
 
-def _places(kernel: Kernel, of: Sequence[str] | None) -> list[int]:
-    """Where the results are that count."""
+def _result_indices(kernel: Kernel, of: Sequence[str] | None) -> list[int]:
+    """Indices of the results named by ``of``; None for all."""
     names = [array.name for array in kernel.traced.outputs]
     if of is None:
         return [*range(len(names))]
@@ -413,15 +416,15 @@ def _flat(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _new_name(inputs: Sequence[InputArray], name: str) -> str:
-    """The name for one more input, numbered if there is one like it."""
+    """A name for one more input, numbered if it is taken."""
     taken = [array.name for array in inputs]
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}{number}", number + 1
-    return found
+    candidate, number = name, 2
+    while candidate in taken:
+        candidate, number = f"{name}{number}", number + 1
+    return candidate
 
 
-def _asked(kernel: Any, wrt: str | Sequence[str], function: str) -> tuple[str, ...]:
+def _checked_names(kernel: Any, wrt: str | Sequence[str], function: str) -> tuple[str, ...]:
     """The names of inputs to differentiate by, checked."""
     if not isinstance(kernel, Kernel):
         raise TypeError(f"{function} takes a kernel such as linkwise.compile('mass_matrix', mech), got {kernel!r}")
@@ -437,15 +440,15 @@ def _asked(kernel: Any, wrt: str | Sequence[str], function: str) -> tuple[str, .
     return names
 
 
-def _words(names: Sequence[str]) -> str:
-    """Names of inputs as part of that of a kernel."""
+def _join_names(names: Sequence[str]) -> str:
+    """Names of inputs as part of the name of a kernel."""
     return "_and_".join(re.sub(r"\W", "_", name) for name in names)
 
 
 def _directions(
     program: Program, configurations: Mapping[str, Mechanism], names: Sequence[str], tangent: bool
 ) -> list[Directions]:
-    """How the inputs of these names move."""
+    """Directions of differentiation for the inputs of these names."""
     numbers = {array.name: k for k, array in enumerate(program.inputs)}
     bases = {name: tangent_basis(configurations[name]) for name in names if tangent and name in configurations}
     return [Directions(numbers[name], basis=bases.get(name)) for name in names]
@@ -465,23 +468,23 @@ def _mechanism_of_result(kernel: Kernel) -> Mechanism:
     return next(iter(kernel.configurations.values()))
 
 
-def _with_tangent_rows(program: Program, mech: Mechanism, value: bool) -> Program:
-    """A program that gives a configuration, or what begins with one, and its changes: the nq rows of those that are
-    changes of the configuration made nv rows, as steps from it."""
+def _map_to_tangent_rows(program: Program, mech: Mechanism, value: bool) -> Program:
+    """A program for a result that begins with a configuration, and its derivative: the nq rows of the configuration are
+    mapped to nv tangent rows."""
     steps = tangent_rows(mech)
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
-        found, changes = inline(program, *arrays)
-        own = inline(steps, found[: mech.nq], found[: mech.nq])[0] @ changes[: mech.nq]
-        rows = np.concatenate([own, changes[mech.nq :]])
-        return [found, rows] if value else [rows]
+        result, changes = inline(program, *arrays)
+        tangent_rows_here = inline(steps, result[: mech.nq], result[: mech.nq])[0] @ changes[: mech.nq]
+        rows = np.concatenate([tangent_rows_here, changes[mech.nq :]])
+        return [result, rows] if value else [rows]
 
     outputs = [array.name for array in program.outputs][0 if value else 1 :]
     return trace(run, program.inputs, outputs, program.name)
 
 
 def tangent_rows(mech: Mechanism) -> Program:
-    """The program of (nv, nq), taking q0 and q1: how the step from q0 to q1 changes by the coordinates of q1.  At
-    q0 = q1 it takes a change of the coordinates there to tangent directions."""
+    """The program of (nv, nq), from q0 and q1: the derivative of the step from q0 to q1 by the coordinates of q1.  At
+    q0 = q1 it maps changes of coordinates to tangent directions."""
     difference, _ = trace_algorithm(ALGORITHMS["difference"], mech)
     return differentiate(difference, [Directions(1)], "forward")

@@ -33,7 +33,7 @@ from ..mechanism.scales import scales
 from .decoupled_control import EndEffectorRegulation, RateFeedback, end_effector_regulation, rate_feedback
 from .force_elements import NONE, applied
 from .states import ByJoint, Float64Array, checked_arrays
-from .total_rates import of_any_mechanism, within_constraints
+from .total_rates import constrained_total_rates, evaluate_total_rates
 from .trees import mass_matrix, mass_matrix_derivatives, random_state
 
 __all__ = [
@@ -67,7 +67,7 @@ def rates(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv,): total joint rates nu = m* v; without normalization xi = v + G* V+, joint by joint."""
-    return of_any_mechanism(mech, "diagonal_rates", (q, v), normalized, independent)
+    return evaluate_total_rates(mech, "diagonal_rates", (q, v), normalized, independent)
 
 
 @of_algorithm("diagonal_velocities")
@@ -75,7 +75,7 @@ def velocities(
     mech: Mechanism, q: ArrayLike, nu: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv,): the joint velocities v of total rates ``nu`` (or xi)."""
-    return of_any_mechanism(mech, "diagonal_velocities", (q, nu), normalized, independent)
+    return evaluate_total_rates(mech, "diagonal_velocities", (q, nu), normalized, independent)
 
 
 @of_algorithm("diagonal_forces")
@@ -83,7 +83,7 @@ def forces(
     mech: Mechanism, q: ArrayLike, tau: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv,): working moments epsilon = m^-1 tau of joint forces (or kappa)."""
-    return of_any_mechanism(mech, "diagonal_forces", (q, tau), normalized, independent)
+    return evaluate_total_rates(mech, "diagonal_forces", (q, tau), normalized, independent)
 
 
 @compile_instead("'diagonal_forces_of_all'")
@@ -99,7 +99,7 @@ def all_forces(
     the right-hand side of dnu/dt + C = epsilon."""
     wrenches = np.zeros((mech.n_links, 6)) if wrenches is None else wrenches
     if mech.loops:
-        return within_constraints("diagonal_forces_of_all", mech, (q, tau, wrenches), normalized, independent)
+        return constrained_total_rates("diagonal_forces_of_all", mech, (q, tau, wrenches), normalized, independent)
     return kernel_function(mech, ("diagonal_forces_of_all", ("normalized", normalized)))(q, tau, wrenches)
 
 
@@ -109,28 +109,28 @@ def torques(
 ) -> Float64Array:
     """(nv,): the joint forces tau = m epsilon of working moments (or of kappa).
 
-    With constraints many tau have the same working moments: these are those that need no forces of the constraints to
-    accelerate the mechanism from rest, tau = M K (K* M K)^-1 m epsilon."""
-    return of_any_mechanism(mech, "diagonal_torques", (q, eps), normalized, independent)
+    With constraints many tau have the same working moments: the result needs no constraint forces to accelerate the
+    mechanism from rest, tau = M K (K* M K)^-1 m epsilon."""
+    return evaluate_total_rates(mech, "diagonal_torques", (q, eps), normalized, independent)
 
 
 @of_algorithm("diagonal_factor")
 def factor(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
     """(nv, nv): m, with m m* the mass matrix; without normalization I + H phi K."""
-    return of_any_mechanism(mech, "diagonal_factor", (q,), normalized, independent)
+    return evaluate_total_rates(mech, "diagonal_factor", (q,), normalized, independent)
 
 
 @of_algorithm("diagonal_factor_inverse")
 def factor_inverse(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
     """(nv, nv): the inverse of ``factor``, in closed form."""
-    return of_any_mechanism(mech, "diagonal_factor_inverse", (q,), normalized, independent)
+    return evaluate_total_rates(mech, "diagonal_factor_inverse", (q,), normalized, independent)
 
 
 @of_algorithm("diagonal_factor_derivatives")
 def factor_derivatives(mech: Mechanism, q: ArrayLike, normalized: bool = True, independent: Any = None) -> Float64Array:
     """(nv, nv, nv): [i, j, k] is dm_ij along tangent direction k, in closed form (jain1995 A.29); with
     constraints (p, p, p), along column k of K."""
-    return of_any_mechanism(mech, "diagonal_factor_derivatives", (q,), normalized, independent)
+    return evaluate_total_rates(mech, "diagonal_factor_derivatives", (q,), normalized, independent)
 
 
 @of_algorithm("diagonal_factor_rate")
@@ -138,7 +138,7 @@ def factor_rate(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, normalized: bool = True, independent: Any = None
 ) -> Float64Array:
     """(nv, nv): dm/dt along the joint velocities v (jain1995 A.30)."""
-    return of_any_mechanism(mech, "diagonal_factor_rate", (q, v), normalized, independent)
+    return evaluate_total_rates(mech, "diagonal_factor_rate", (q, v), normalized, independent)
 
 
 # -- equations of motion ------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def coriolis(
 ) -> Float64Array:
     """(nv,): C(q, nu), which does no work (jain1995 Algorithm 7.1); without normalization C(q, xi) (7.10).
 
-    Drives do work: mechanisms that have some are refused."""
-    return of_any_mechanism(mech, "diagonal_coriolis", (q, nu), normalized, independent)
+    Raises for mechanisms with drives, which do work."""
+    return evaluate_total_rates(mech, "diagonal_coriolis", (q, nu), normalized, independent)
 
 
 def _two(both: Any) -> tuple[Float64Array, Float64Array]:
@@ -173,14 +173,14 @@ def motion(
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): what an integrator of
-    (q, nu) needs, at once (jain1995 Algorithm 8.1); ``forces``, ``ctrl`` and ``activation`` are force elements that act
-    too, as for ``lw.forward_dynamics``."""
+    """dnu/dt and v, each (nv,), under joint forces, gravity and ``wrenches`` (n_links, 6): the rates for an
+    integrator of (q, nu) (jain1995 Algorithm 8.1); ``forces``, ``ctrl`` and ``activation`` are active force elements,
+    as for ``lw.forward_dynamics``."""
     elements = applied(mech, forces, ctrl, activation)
     if elements is not None:
         q, tau = checked_arrays(mech, q=q, tau=tau)
         tau = tau + elements.forces(q, velocities(mech, q, nu, normalized, independent))
-    return _two(of_any_mechanism(mech, "diagonal_motion", (q, nu, tau), normalized, independent, wrenches))
+    return _two(evaluate_total_rates(mech, "diagonal_motion", (q, nu, tau), normalized, independent, wrenches))
 
 
 @compile_instead("linkwise.formulations.diagonal.motion, whose kernel gives [dnu/dt, v]")
@@ -196,7 +196,7 @@ def forward_dynamics(
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv,): dnu/dt (or dxi/dt) under joint forces, gravity, ``wrenches`` and the elements that ``forces`` names."""
+    """(nv,): dnu/dt (or dxi/dt) under joint forces, gravity, ``wrenches`` and the force elements of ``forces``."""
     return motion(mech, q, nu, tau, wrenches, normalized, independent, forces, ctrl, activation)[0]
 
 
@@ -213,8 +213,8 @@ def curvature(mech: Mechanism, q: ArrayLike) -> Float64Array:
     """(nv, nv, nv, nv): Riemann's symbols of the first kind R_hijk of the mass matrix as a metric (jain1995 2.5).
 
     Components are along the tangent directions of v.  Where q is a set of coordinates (dq/dt = v) these are the
-    paper's; spherical and floating joints have none, and their directions do not commute: the symbols are then those
-    of any coordinates that agree with the tangent directions to first order, such as exponential ones.  Derivatives
+    paper's; spherical and floating joints have none, and their directions do not commute.  The symbols are then those
+    of coordinates that agree with the tangent directions to first order, such as exponential ones.  Derivatives
     are exact.
     """
     return _curvature(mech, q)[0]
@@ -223,19 +223,19 @@ def curvature(mech: Mechanism, q: ArrayLike) -> Float64Array:
 def is_globally_diagonalizable(mech: Mechanism, samples: int = 5, tolerance: float = 1e-9, seed: int = 0) -> bool:
     """Whether coordinates exist in which the mass matrix is constant: its curvature vanishes (jain1995 Lemma 2.2).
 
-    Curvature is looked at in ``samples`` random configurations and compared with the terms it is the sum of; it is
-    analytic in q, so that it vanishes in all of them by accident is next to impossible.
+    Curvature is compared with its largest terms in ``samples`` random configurations.  It is analytic in q, and so
+    almost surely does not vanish in all of them by accident.
     """
-    own = scales(mech)
+    unit = scales(mech)
     q, _ = random_state(mech, np.random.default_rng(seed), (samples,))
-    units = np.einsum("h,i,j,k->hijk", *(own.of_v,) * 4)
-    symbols, terms = (units * x for x in _curvature(mech, q * own.of_q))
+    units = np.einsum("h,i,j,k->hijk", *(unit.of_v,) * 4)
+    symbols, terms = (units * x for x in _curvature(mech, q * unit.of_q))
     axes = (-4, -3, -2, -1)
     return bool(np.all(np.abs(symbols).max(axes, initial=0.0) <= tolerance * np.abs(terms).max(axes, initial=0.0)))
 
 
 def _curvature(mech: Mechanism, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The symbols, and the largest of the terms that they are sums of."""
+    """The symbols, and the largest of their terms."""
     g, first = mass_matrix(mech, q), mass_matrix_derivatives(mech, q)
     second = kernel_function(mech, "mass_matrix_second_derivatives")(q)
     gamma = connection(g, first, mech.coordinates.structure_constants)

@@ -36,7 +36,7 @@ from .resolved import INPUTS, LAW, ForceDerivatives, Resolved, no_controls, reso
 from .states import Argument, ByJoint, Float64Array, at_rest, state_arrays
 
 NONE, ALL = "none", "all"
-OF_RECORDS = tuple(kind for kind in KINDS if kind not in OF_JOINTS)  # which a ``lw.forces.Passive`` does not replace
+OF_RECORDS = tuple(kind for kind in KINDS if kind not in OF_JOINTS)  # not replaced by a ``lw.forces.Passive``
 
 
 def with_forces(mech: Mechanism, forces: Any) -> tuple[Mechanism, Passive | None]:
@@ -97,7 +97,7 @@ class Applied:
     activation: np.ndarray
 
     def forces(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(..., nv): as joint forces."""
+        """(..., nv): joint forces of the elements."""
         return self.elements.forces(q, v, self.ctrl, self.activation)
 
     def forces_and_rates(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -109,15 +109,15 @@ class Applied:
         return self.elements.wrenches(q, v, self.ctrl, self.activation)
 
     def derivatives(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(nv, nv) each: of the forces, along tangent directions of q and by v."""
+        """(nv, nv) each: derivatives of the forces along tangent directions of q, and by v."""
         return self.elements.derivatives(q, v, self.ctrl, self.activation)
 
     def wrench_derivatives(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(..., n_links, 6, 2 nv): of the wrenches, along tangent directions of q and by v."""
+        """(..., n_links, 6, 2 nv): derivatives of the wrenches along tangent directions of q, and by v."""
         return self.elements.wrench_derivatives(q, v, self.ctrl, self.activation)
 
     def second_derivatives(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(..., nv, 2 nv, 2 nv): of the forces, along tangent directions of q and by v."""
+        """(..., nv, 2 nv, 2 nv): second derivatives of the forces along tangent directions of q, and by v."""
         return self.elements.second_derivatives(q, v, self.ctrl, self.activation)
 
     def energy(self, q: np.ndarray) -> np.ndarray:
@@ -184,7 +184,7 @@ def joint_forces(
     activation: ArrayLike | None = None,
 ) -> Float64Array:
     """(nv,): joint forces of springs, damping, friction, actuators and all other force elements (``forces="all"``), or
-    of those that ``forces`` names; what they exert on links is in it by virtual work.
+    of those in ``forces``; forces on links count by virtual work.
 
     forces       "all", "none", kinds by name ("springs", "damping", "friction", "limits", "actuators", "tendons",
                  "gravity_compensation", "fluid", "contact") or a ``lw.forces.Passive``; see ``lw.forward_dynamics``
@@ -207,8 +207,8 @@ def joint_force_derivatives(
     activation: ArrayLike | None = None,
 ) -> ForceDerivatives:
     """(by_q, by_v, by_ctrl, by_activation) of ``lw.forces.joint_forces`` (nv rows) and, below, of
-    ``lw.forces.activation_rates``, for all force elements (``forces="all"``) or those that ``forces`` names; q moves
-    along tangent directions.
+    ``lw.forces.activation_rates``, for all force elements (``forces="all"``) or those in ``forces``; by_q is along
+    tangent directions.
 
     Where a force has a kink (a stop just touched, a control input at its bound) the side with zero slope is taken.
     """
@@ -249,13 +249,13 @@ def actuator_forces(
     if selection is None or not selection.elements.n_ctrl:
         return np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), 0))
     acting = selection.elements.acting
-    algorithm = algorithm_of("actuator_forces", mech, acting)
+    algorithm = find_algorithm("actuator_forces", mech, acting)
     function = stored(mech, ("actuator_forces", acting), lambda: compile(algorithm, mech).function)
     named = dict(zip(INPUTS, (q, v, selection.ctrl, selection.activation), strict=True))
     return np.asarray(function(*(named[name] for name in algorithm.inputs)))
 
 
-def algorithm_of(label: str, mech: Mechanism, acting: Acting) -> Algorithm:
+def find_algorithm(label: str, mech: Mechanism, acting: Acting) -> Algorithm:
     """The algorithm of q, v and optionally ctrl and activation for "forces" (nv + n_activation,), joint forces and
     activation rates, or "actuator_forces" (n_ctrl,).
     """

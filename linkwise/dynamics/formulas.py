@@ -19,7 +19,7 @@ from ..mechanism import Loop, Mechanism, MechanismError, require_mechanism
 PARAMETERS = ("mass", "com", "inertia", "pose", "gravity")
 AXES = "xyz"
 MOST_INVERTED = 4  # degrees of freedom up to which matrices are inverted by cofactors
-CONSISTENT = 1e-9  # relative: symbols that are said to be others must have their numbers
+CONSISTENT = 1e-9  # relative tolerance between the value of a symbol and its definition
 RESERVED = re.compile(r"(q|v|a|tau|s|c|u|k|D|kappa|alpha)\d+|K\d+_\d+|Delta|Delta_G")
 BY_COFACTORS = ("mass_matrix_inverse", "forward_dynamics")
 
@@ -34,15 +34,15 @@ def symbolic(
     """Closed formulas of an algorithm: "inverse_dynamics", "mass_matrix", "mass_matrix_inverse", "forward_dynamics",
     "bias_force", "gravity_force", "coriolis_matrix", "kinetic_energy", "jacobian" and others that ``compile`` knows.
 
-    symbols      what symbols are in terms of others, such as {"r1": "l1/2", "I1": "m1*l1**2/12"} for a uniform rod, or
+    symbols      definitions of symbols by others, such as {"r1": "l1/2", "I1": "m1*l1**2/12"} for a uniform rod, or
                  only other names, {"l1": "L"}; must hold for the mechanism's numbers
-    parameters   which of the mechanism's numbers are symbols: "mass", "com", "inertia", "pose", "gravity"; others are
-                 numbers, as rotor inertias and rotations always are, and zeros are zeros
+    parameters   parameters that are symbols: "mass", "com", "inertia", "pose", "gravity"; others are numbers, as are
+                 rotor inertias, rotations and zeros
     options      of the algorithm, such as link="tip"
 
     Symbols: coordinates q1, velocities v1, accelerations a1, joint forces tau1; c12 and s12 are the cosine and sine of
     q1 + q2; link k has mass mk, mass centre at rk (xk, yk, zk if it is on no axis), inertia Ik (Ixxk, ... if several
-    count) about it, and carries the next joint at lk (lxk, lyk, lzk; branches pk of the link beyond), be it one that
+    count) about it, and carries the next joint at lk (lxk, lyk, lzk; branches pk of the link beyond), also one that
     closes a loop; the sides of loop k are at pak and pbk where their links carry more, and dk apart if it is a
     distance; g is gravity.
     """
@@ -65,7 +65,7 @@ def symbolic(
 
 
 class _Compiled:
-    """Formulas by the program of a kernel."""
+    """Formulas from the program of a kernel."""
 
     def __init__(self, algorithm: str, options: Mapping[str, Any]):
         self.algorithm, self.options = algorithm, options
@@ -124,7 +124,7 @@ def _forward_within_constraints(symbols: _Symbols) -> Formulas:
     cofactors, over = _inverted(algebra, block, len(bound), "Delta_G", r"\Delta_{G}", symmetric=False)
 
     def determined(right: Sequence[Polynomial], name: str, latex: str) -> list[Polynomial]:
-        """The x of the dependent coordinates with G x = -right, abbreviated; the names have a place for the number."""
+        """The dependent coordinates x with G x = -right, abbreviated; names have a field for the number."""
         names = []
         for row, k in zip(cofactors, bound, strict=True):
             total = zero
@@ -203,7 +203,7 @@ def _short_names(mech: Mechanism, parameters: Sequence[str]) -> dict[str, str]:
     """Names of inertias: Ik if only one component of a link occurs."""
     try:
         used = _Compiled("mass_matrix", {})(_Symbols(mech, parameters)).symbols
-    except FormulaError:  # it is long: then several count
+    except FormulaError:  # several components occur
         return {}
     short = {}
     for k in range(1, mech.n_links + 1):
@@ -213,7 +213,7 @@ def _short_names(mech: Mechanism, parameters: Sequence[str]) -> dict[str, str]:
     return short
 
 
-Side = tuple[str, int, np.ndarray, np.ndarray]  # what its position is called, rotation, position
+Side = tuple[str, int, np.ndarray, np.ndarray]  # stem and number of its name, rotation, position
 
 
 def _name_of_joint(mech: Mechanism, i: int) -> tuple[str, int]:
@@ -300,14 +300,14 @@ class _Symbols:
             elif name in self.lengths:
                 self._given[name] = [self._number(*self.lengths[name], "pose")]
             elif name in PARAMETERS:
-                self._given[name] = [x for part in self._of_parameter(name) for x in part]
+                self._given[name] = [x for part in self._expand_parameter(name) for x in part]
             else:
                 self._given[name] = elements(name, shape, self.algebra, self.holonomic)
         return self._given[name]
 
     # -- parameters -----------------------------------------------------------------------------------
 
-    def _of_parameter(self, name: str) -> list[list[Polynomial]]:
+    def _expand_parameter(self, name: str) -> list[list[Polynomial]]:
         bodies = self.mech.bodies
         if name == "gravity":
             size = float(np.linalg.norm(self.mech.gravity))
@@ -334,7 +334,7 @@ class _Symbols:
         return self.algebra.constant(0.0)
 
     def _number(self, name: str, value: float, kind: str) -> Polynomial:
-        """The symbol of a positive number; zeros are zeros."""
+        """The symbol of a positive number; a zero stays zero."""
         if value == 0.0:
             return self._zero
         name = self.renamed.get(name, name)
@@ -372,7 +372,7 @@ class _Symbols:
     def with_definitions(self, symbols: Mapping[str, str]) -> _Symbols:
         """Symbols defined by others; their values are checked."""
         for parameter in (*self.parameters, *self.sides, *self.lengths):
-            self.elements(parameter, ())  # so that all are known
+            self.elements(parameter, ())  # define the symbols of all parameters
         for name in symbols:
             if name not in self.values:
                 known = ", ".join(sorted(self.values))
@@ -380,7 +380,7 @@ class _Symbols:
         parsed = {name: _parsed(text, self.algebra) for name, text in symbols.items()}
         values = {name: value for name, value in self.values.items() if name not in symbols}
         atoms = self.algebra.atoms
-        for name, value in parsed.items():  # those that tell the number of a new symbol
+        for name, value in parsed.items():  # definitions that determine the value of a new symbol
             if len(value) == 1:
                 ((m, c),) = value.terms.items()
                 if len(m) == 1 and m[0][1] == 1:
@@ -407,7 +407,7 @@ def _product(monomial: Any, atoms: Any, values: Mapping[str, float], name: str) 
 
 
 def _clean(x: float, size: float = 1.0) -> float:
-    """Without the rounding error of quarter turns, of numbers of this size."""
+    """The number without the rounding error of quarter turns, relative to ``size``."""
     near = float(round(x))
     return near if abs(x - near) < 1e-14 * (max(abs(x), size) if near else size) else x
 

@@ -1,7 +1,7 @@
-"""One link or welded frame: how it moves, as three observers see it, and how easily it is moved.
+"""Velocities, accelerations and operational inertias of a link or welded frame.
 
-``frame`` says who sees it: "link", in its own axes at its origin; "world", in world axes at the world's origin;
-"world_aligned", in world axes at its own origin (Pinocchio: LOCAL, WORLD, LOCAL_WORLD_ALIGNED).
+``frame`` selects the axes and the reference point: "link", in its own axes at its origin; "world", in world axes at the
+world's origin; "world_aligned", in world axes at its own origin (Pinocchio: LOCAL, WORLD, LOCAL_WORLD_ALIGNED).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, register
 from ..compiler.runtime.arrays import all_plain
-from ..compiler.store import either, in_precision_of_arguments, kernel_function, of_algorithm
+from ..compiler.store import either, kernel_function, match_precision, of_algorithm
 from ..constraints.accelerations import null_space, response
 from ..constraints.decomposition import times, transposed_times
 from ..constraints.elimination_orders import fronts
@@ -74,7 +74,7 @@ def frame_acceleration(
 def jacobian_rate_times_velocity(
     mech: Mechanism, q: ArrayLike, v: ArrayLike, link: str, frame: str = "link"
 ) -> Float64Array:
-    """(6,): dJ/dt v, what ``jacobian_rate(mech, q, v, link, frame) @ v`` is, without forming dJ/dt.
+    """(6,): dJ/dt v, equal to ``jacobian_rate(mech, q, v, link, frame) @ v``, without forming dJ/dt.
 
     J a + dJ/dt v is the rate of the components of J v: the spatial ``frame_acceleration`` in "link" and "world", the
     classical one in "world_aligned".
@@ -82,16 +82,16 @@ def jacobian_rate_times_velocity(
     return kernel_function(mech, ("jacobian_rate_times_velocity", ("link", link), ("frame", frame)))(q, v)
 
 
-@in_precision_of_arguments
+@match_precision
 def operational_inertia(
     mech: Mechanism, q: ArrayLike, link: str, frame: str = "link", active: ArrayLike | None = None
 ) -> Float64Array:
     """(6, 6): the inverse of J M^-1 J* with J = ``jacobian(mech, q, link, frame)``: the wrench per acceleration of a
-    link or welded frame; six degrees of freedom must move it.  With constraints, of those that are ``active``, that of
+    link or welded frame; six degrees of freedom must move it.  Under ``active`` constraints, the inverse of
     J K (K* M K)^-1 K* J*.
 
-    NaN in singular positions, where motions in some direction take infinite forces (NumPy warns of an invalid value
-    then): ``effective_inertia`` along a direction, and J M^-1 J* itself (``delassus_matrix``), exist there too.
+    NaN in singular positions, where motions in some direction need infinite forces (NumPy warns of an invalid value).
+    ``effective_inertia`` along a direction, and J M^-1 J* itself (``delassus_matrix``), exist there too.
     """
     options = (("link", link), ("frame", frame))
     if not _has_constraints(mech):
@@ -124,7 +124,7 @@ def operational_inertia(
     return solve(mech, "operational_inertia", Inputs((q,), mask), reference, options)
 
 
-@in_precision_of_arguments
+@match_precision
 def effective_inertia(
     mech: Mechanism,
     q: ArrayLike,
@@ -133,12 +133,12 @@ def effective_inertia(
     frame: str = "link",
     active: ArrayLike | None = None,
 ) -> Float64Array:
-    """Scalar per state: 1 / (d* J M^-1 J* d), the force along a direction that a unit of acceleration along it takes
-    (a mass for a linear direction of length one, an inertia for an angular one); infinite where nothing gives way.
-    With constraints, of those that are ``active``, K (K* M K)^-1 K* takes the place of M^-1.
+    """Scalar per state: 1 / (d* J M^-1 J* d), force per acceleration along a direction (a mass for a linear unit
+    direction, an inertia for an angular one); infinite in immobile directions.  Under ``active`` constraints,
+    K (K* M K)^-1 K* replaces M^-1.
 
-    direction   (3,): of a force at the frame's origin; or (6,): [moment; force].  In the axes, and at the point, that
-                ``frame`` says
+    direction   (3,): of a force at the frame's origin; or (6,): [moment; force]; in the axes and at the reference
+                point of ``frame``
     """
     (plain,) = all_plain((direction,))
     six = np.asarray(plain)
@@ -164,7 +164,7 @@ def effective_inertia(
         return solve(mech, "effective_inertia", Inputs((q, six), mask), reference, options)
 
 
-@in_precision_of_arguments
+@match_precision
 def manipulability(
     mech: Mechanism,
     q: ArrayLike,
@@ -173,8 +173,8 @@ def manipulability(
     frame: str = "link",
     active: ArrayLike | None = None,
 ) -> Float64Array:
-    """Scalar per state: sqrt(det(J J*)) of a link or welded frame, zero in singular positions.  With constraints, of
-    those that are ``active``, that of J K with K* K = 1: of the motions that are allowed, those with v* v = 1 count.
+    """Scalar per state: sqrt(det(J J*)) of a link or welded frame, zero in singular positions.  Under
+    ``active`` constraints J K replaces J, with K* K = 1: allowed motions with v* v = 1.
 
     rows   of the Jacobian: "angular", "linear", or numbers such as (3, 4, 2) for x, y and the angle about z; all six by
            default
@@ -195,7 +195,7 @@ def manipulability(
     return solve(mech, "manipulability", Inputs((q,), loop_mask(mech, active, q=q)), reference, options)
 
 
-@in_precision_of_arguments
+@match_precision
 def delassus_matrix(
     mech: Mechanism,
     q: ArrayLike,
@@ -203,16 +203,16 @@ def delassus_matrix(
     active: ArrayLike | None = None,
     frame: str = "link",
 ) -> Float64Array:
-    """The Delassus matrix: how constraints, contacts or frames accelerate with forces on each of them.
+    """The Delassus matrix: accelerations of constraints, contacts or frames per force on each of them.
 
     Without ``frames`` (m, m): G M^-1 G*, second derivatives of the constraints per unit of the multipliers, rows and
-    columns of constraints that are not ``active`` zero.  M a + h = tau - G* lambda and G a = -bias give the multipliers
+    columns of inactive constraints are zero.  M a + h = tau - G* lambda and G a = -bias give the multipliers
     that hold the constraints, G M^-1 G* lambda = G M^-1 (tau - h) + bias.
 
     frames   links or welded frames, such as those in contact: (6 k, 6 k), J M^-1 J* with the Jacobians of all of them
-             one below the other; accelerations of each per unit of wrenches [moment; force] on each.  With constraints,
-             of those that are ``active``, J K (K* M K)^-1 K* J*
-    frame    who sees these: "link", "world" or "world_aligned"
+             one below the other; accelerations of each per unit of wrenches [moment; force] on each.  Under ``active``
+             constraints, J K (K* M K)^-1 K* J*
+    frame    axes and reference points: "link", "world" or "world_aligned"
     """
     (plain,) = checked_arrays(mech, q=q)
     mask = loop_mask(mech, active, q=plain)
@@ -264,8 +264,8 @@ def wrenches_at(
     mech: Mechanism, pushes: Mapping[str, ArrayLike], q: ArrayLike | None = None, frame: str = "link"
 ) -> Float64Array:
     """(n_links, 6): wrenches on links as all functions take them, from ``pushes`` {link or frame: [moment; force]} at
-    the origins of those.  A push on a frame acts on the link that carries it, ``mech.frame(name).link``: at a pin of a
-    linkage say which of its links is meant, "rod.B" or "piston.B", as the load of the pin depends on that.
+    the origins of those.  A push on a frame acts on its link, ``mech.frame(name).link``.  At a pin of a linkage name
+    the link, "rod.B" or "piston.B": the load of the pin depends on it.
 
     frame   the axes of the pushes: "link", those of the link or frame itself, or "world_aligned", those of the world,
             which needs q
@@ -282,22 +282,22 @@ def wrenches_at(
         raise MechanismError("wrenches_at: axes of the world need q, which says how the links are turned")
     wrenches: dict[int, list[Float64Array]] = {}
     for name, components in pushes.items():
-        place, push = mech.frame(name), real_numbers(f"the push on {name!r}", components)
+        entry, push = mech.frame(name), real_numbers(f"the push on {name!r}", components)
         if push.shape[-1:] != (6,):
             raise MechanismError(f"wrenches_at: a push is [moment; force], (..., 6), and that on {name!r} {push.shape}")
-        if place.body < 0:
+        if entry.body < 0:
             others = [
                 candidate for candidate, at in mech.frames.items() if at.body >= 0 and candidate.endswith(f".{name}")
             ]
             told = f": name a moving link that has this point, {', '.join(map(repr, others))}" if others else ""
             raise MechanismError(f"wrenches_at: {name!r} is fixed to the ground, which takes any push{told}")
-        turn = place.rotation
+        turn = entry.rotation
         if frame == "world_aligned" and q is not None:
             turn = turn @ np.swapaxes(frame_pose(mech, q, name)[..., :3, :3], -1, -2)
         moment, force = ((turn @ part[..., None])[..., 0] for part in (push[..., :3], push[..., 3:]))
-        wrench = np.concatenate([moment + np.cross(place.position, force), force], axis=-1)
-        wrenches.setdefault(place.body, []).append(wrench)
-    batch = np.broadcast_shapes(*(own.shape[:-1] for many in wrenches.values() for own in many))
+        wrench = np.concatenate([moment + np.cross(entry.position, force), force], axis=-1)
+        wrenches.setdefault(entry.body, []).append(wrench)
+    batch = np.broadcast_shapes(*(array.shape[:-1] for many in wrenches.values() for array in many))
     total = np.zeros((*batch, mech.n_links, 6))
     for body, many in wrenches.items():
         total[..., body, :] = sum(many)

@@ -1,4 +1,4 @@
-"""Rotations and poses that callers give as arrays, checked: targets of frames, in inverse kinematics and in control."""
+"""Checks of rotations and poses in arguments: targets of frames, for inverse kinematics and control."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from ..mechanism import MechanismError
 from .states import Float64Array, real_numbers
 
-TOLERANCE = 1e-6  # of R* R: what rotations that were computed are off by, or given in seven digits
+TOLERANCE = 1e-6  # of R* R - 1: error of rotations that were computed, or have seven digits
 LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 def checked_rotations(label: str, rotation: Any) -> Float64Array:
-    """(..., 3, 3): matrices, or ``scipy.spatial.transform.Rotation``, that are rotations."""
+    """(..., 3, 3): rotation matrices, from arrays or ``scipy.spatial.transform.Rotation``; raises for others."""
     array = real_numbers(label, rotation.as_matrix() if hasattr(rotation, "as_matrix") else rotation)
     if array.shape[-2:] != (3, 3):
         raise MechanismError(f"{label} must have shape (..., 3, 3), got {array.shape}")
@@ -38,8 +38,8 @@ def is_pair(pose: Any) -> bool:
 
 
 def rotation_and_position(label: str, pose: Any) -> tuple[Float64Array, Float64Array] | None:
-    """A rotation (..., 3, 3), not yet checked to be one, and a position (..., 3): of a pose (..., 4, 4), or of a tuple
-    of the two, in either order; None for what is neither."""
+    """A rotation (..., 3, 3), not yet checked to be one, and a position (..., 3): from a pose (..., 4, 4), or a tuple
+    of the two in either order; None otherwise."""
     if is_pair(pose):
         position, rotation = sorted(pose, key=lambda part: np.shape(part)[-2:] == (3, 3))
         return real_numbers(label, rotation), real_numbers(label, position)
@@ -54,7 +54,7 @@ def rotation_and_position(label: str, pose: Any) -> tuple[Float64Array, Float64A
 
 
 def _distance_from_rotations(matrices: np.ndarray) -> float:
-    """The largest of what x x - 1, y y - 1, x y and x cross y - z are for rows x, y, z; not finite if they are not."""
+    """The largest of x x - 1, y y - 1, x y and x cross y - z for rows x, y, z; not finite if they are not."""
     if not matrices.size:
         return 0.0
     (a, b, c), (d, e, f), (g, h, i) = np.ascontiguousarray(np.moveaxis(matrices, (-2, -1), (0, 1)))

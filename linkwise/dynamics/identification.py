@@ -19,7 +19,7 @@ from ..constraints.accelerations import null_space, terms
 from ..constraints.assembly import assemble
 from ..constraints.decomposition import times
 from ..constraints.equations import decomposed, decomposed_jacobian
-from ..constraints.loop_closure import Goal, closed_by
+from ..constraints.loop_closure import Goal, close_loops
 from ..constraints.redundancy import loop_equations
 from ..constraints.tolerances import LOOPS
 from ..display import mimebundle
@@ -31,15 +31,15 @@ from .states import Float64Array, checked_arrays
 from .trees import difference, integrate, random_state
 
 PER_LINK = len(NAMES)
-KEEPING_ORDER = (*range(1, PER_LINK), 0)  # of a link's parameters: the mass last, which an inner link can carry
-POWERS_OF_LENGTH = (0, 1, 1, 1, 2, 2, 2, 2, 2, 2)  # in units of a link's parameters, besides mass
+KEEPING_ORDER = (*range(1, PER_LINK), 0)  # of a link's parameters: the mass last, as inner links can absorb it
+POWERS_OF_LENGTH = (0, 1, 1, 1, 2, 2, 2, 2, 2, 2)  # in the units of a link's parameters
 STEP, STEPS = 0.15, 8  # rad, sizes of loops: from the initial configuration of a constrained mechanism to others
-EXPLAINED = 1e-8  # what remains of a column of unit length, relative: less is round-off
+EXPLAINED = 1e-8  # remainder of a unit column: less is round-off
 
 
 def regressor(mech: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, independent: Any = None) -> Float64Array:
     """(nv, 10 n_links): the matrix Y with ``inverse_dynamics = Y @ inertial_parameters + rotor_inertias * a`` of the
-    spanning tree, gravity included; it depends on joints, poses and gravity, on no mass.
+    spanning tree, gravity included; it depends on joints, poses and gravity, not on masses.
 
     With constraints M a + h = tau - G* lambda, so that Y p + rotor_inertias * a = tau - G* lambda.
 
@@ -57,14 +57,15 @@ register(regressor, ArrayFunction("regressor"))
 
 
 def inertial_parameters(mech: Mechanism) -> Float64Array:
-    """(10 n_links,): the mechanism's own numbers, in the order of the columns of ``regressor``;
-    ``mech.parameters.with_inertial`` takes others."""
+    """(10 n_links,): the mechanism's inertial parameters, in the order of the columns of ``regressor``;
+    ``mech.parameters.with_inertial`` replaces them."""
     require_mechanism(mech)
     return _parameters_of(mech)
 
 
 def rotor_inertias(mech: Mechanism) -> Float64Array:
-    """(nv,): armature by coordinate of v; that of a mimic joint is added to its leader's, times the ratio squared."""
+    """(nv,): armature by coordinate of v; the armature of a mimic joint, times the ratio squared, counts at its
+    leader."""
     require_mechanism(mech)
     total = np.zeros(mech.nv)
     for body in mech.bodies:
@@ -79,7 +80,7 @@ class BaseParameters:
 
     columns           (r,) the parameters that the combinations are named after, ascending
     grouping          (r, 10 n_links): ``grouping @ inertial_parameters`` are their values; the identity in ``columns``
-    parameter_names   of all parameters, such as "link2.Izz"
+    parameter_names   names of all parameters, such as "link2.Izz"
 
     With Y from ``regressor``, ``Y[..., columns] @ (grouping @ p)`` is ``Y @ p`` for every p and every state.
     """
@@ -93,7 +94,7 @@ class BaseParameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(r,): of the parameters that the combinations are named after."""
+        """(r,): names of the parameters that the combinations are named after."""
         return tuple(self.parameter_names[k] for k in self.columns)
 
     def __str__(self) -> str:
@@ -111,17 +112,17 @@ class BaseParameters:
 def base_parameters(mech: Mechanism, seed: int = 0, q: ArrayLike | None = None) -> BaseParameters:
     """The combinations of inertial parameters that joint forces depend on, from regressors at random states.
 
-    Links are looked at from the base outward: of each link the parameters are kept that those kept before do not
-    explain, so what an outer link has in common with inner ones is counted with the inner one.  This is the numerical
+    From the base outward, a parameter is kept if the ones kept before do not explain it: combinations shared by outer
+    and inner links count with the inner link.  This is the numerical
     form (Gautier, 1991) of the rules of Mayeda, Yoshida and Osuka (1990), for any joints.
 
     With constraints these are the combinations that K* Y depends on, K a basis of the motions that the constraints
-    allow: what torques of actuated joints identify, whichever coordinates are independent.  They depend on the branch:
-    a parallelogram has fewer than the same four bars crossed.  Prescribed motions may be at any position, velocity and
-    acceleration.
+    allow: the parameters that torques of actuated joints identify, for any independent coordinates.  They depend on the
+    branch: a parallelogram has fewer than the same four bars crossed.  Prescribed motions may have any position,
+    velocity and acceleration.
 
-    q   (nq,): a regular configuration of a constrained mechanism on the branch that is meant, around which the states
-        are; by default ``mech.initial``, assembled
+    q   (nq,): a regular configuration of a constrained mechanism on its branch, around which states are drawn; by
+        default ``mech.initial``, assembled
     """
     require_mechanism(mech)
     start = mech.initial if q is None else checked_arrays(mech, q=q)[0]
@@ -154,7 +155,7 @@ Motions = tuple[Float64Array, Float64Array, Float64Array, Float64Array]
 
 
 def _tree_motions(mech: Mechanism, rng: np.random.Generator, size: int, rate: float) -> Motions:
-    """q, v, a of random states, more than ``size`` numbers of v, and (nv,): the units of velocities."""
+    """q, v, a of random states with more than ``size`` velocities in total, and the units of velocities (nv,)."""
     unit = scales(mech)
     q, v = random_state(mech, rng, (4 + 2 * size // max(mech.nv, 1),))
     return q * unit.of_q, v * unit.of_v * rate, rng.normal(size=v.shape) * unit.of_v * rate**2, unit.of_v
@@ -190,7 +191,7 @@ def _configurations(mech: Mechanism, start: Float64Array, rng: np.random.Generat
         steps = times(svd.null, times(svd.null_rows, directions))
         steps *= largest / np.maximum(np.abs(steps / columns).max(axis=-1, initial=0.0, keepdims=True), largest)
         moved = integrate(mech, q, steps, 1.0)
-        moved = closed_by(equations, moved, Goal(30))
+        moved = close_loops(equations, moved, Goal(30))
         near = np.abs(difference(mech, q, moved) / columns).max(axis=-1, initial=0.0) < 2.0 * STEP
         q = np.where((near & equations.is_closed(moved, LOOPS.closed))[:, None], moved, q)
     return q

@@ -1,4 +1,4 @@
-"""Links without mass that loops carry."""
+"""Massless links that loops support."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from . import trees as tree
 
 
 def has_inertia_with_loops(mech: Mechanism) -> bool | None:
-    """Whether ``K* M K`` is positive where the loops are closed: whether all motions that they leave have inertia.
-    None where the loops do not close from the initial configuration."""
+    """Whether ``K* M K`` is positive definite with closed loops: all allowed motions have inertia.  None if the loops
+    do not close from the initial configuration."""
     if not mech.loops:
         return not mech.parameters.singular_joints
     mech = mech.constraints.at_time(0.0) if mech.constraints.waits_for_time else mech
@@ -29,14 +29,13 @@ def has_inertia_with_loops(mech: Mechanism) -> bool | None:
     sizes, directions = np.linalg.eigh(largest * np.outer(scale, scale))
     if not len(sizes) or sizes[0] <= SINGULAR_TOLERANCE:
         return not len(sizes)
-    whitened = scale[:, None] * directions / np.sqrt(sizes)  # motions in which what could resist is one
+    whitened = scale[:, None] * directions / np.sqrt(sizes)  # motions scaled to unit reference inertia
     return bool(np.linalg.eigvalsh(whitened.T @ inertia @ whitened)[0] > SINGULAR_TOLERANCE)
 
 
 def _beyond(mech: Mechanism, q: np.ndarray, motions: np.ndarray) -> np.ndarray:
-    """(k, k): how much larger ``K* M K`` were if links had their largest moment of inertia about all axes.  Inertia is
-    compared with that, since the spin of a rod that has none about itself is not zero but for rounding, and a small
-    number is no rounding only if no larger ones went into it."""
+    """(k, k): the increase of ``K* M K`` if links had their largest moment of inertia about all axes.  This is the
+    scale of its rounding: the inertia of a rod about its own axis is the difference of such larger numbers."""
     rotations = tree.link_velocities(mech, q, motions.T)[..., :3]
     inertias = np.array([body.inertia for body in mech.bodies])
     missing = np.abs(np.linalg.eigvalsh(inertias)).max(axis=-1)[:, None, None] * np.eye(3) - inertias

@@ -2,7 +2,7 @@
 
     dp/dt = tau + 1/2 d(v* M v) - gravity_force,    v = M^-1 p
 
-No accelerations are needed, and no forces that they cause: fewer operations than forward dynamics.  d is the derivative
+Without accelerations and inertial forces it needs fewer operations than forward dynamics.  d is the derivative
 along the directions of the joints; where these do not commute (spherical and floating joints) their structure constants
 add to it.  q is (nq,), v, p and tau are (nv,), with any leading batch shape.  Trees of any joints, fixed or floating,
 with rotor inertias and mimic joints, and mechanisms with constraints: there p stays M v of all joints, and
@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.registry import ArrayFunction, compile_instead, register
-from ..compiler.store import WRENCHES, in_precision_of_arguments, kernel_function, of_algorithm, stored
-from ..constraints.accelerations import by_least_norm, motion_under, null_space_accelerations, terms
+from ..compiler.store import WRENCHES, kernel_function, match_precision, of_algorithm, stored
+from ..constraints.accelerations import constrained_motion, least_norm_basis, null_space_accelerations, terms
 from ..constraints.decomposition import times
 from ..constraints.equations import warn_if_open
 from ..constraints.masks import loop_mask, row_mask
@@ -36,10 +36,10 @@ from ..mechanics.recursions.tree import build_tree
 from ..mechanism import Mechanism, require_mechanism
 from .force_elements import NONE, applied
 from .states import ByJoint, Float64Array, checked_arrays
-from .total_rates import within_constraints
+from .total_rates import constrained_total_rates
 from .trees import coriolis_matrix, mass_matrix
 
-MOST = 16  # degrees of freedom: beyond, the mass matrix as a whole costs more than articulated inertias, or than to ask
+MOST = 16  # degrees of freedom: above, articulated inertias cost less than the mass matrix, or counting is too slow
 
 __all__ = ["forward_dynamics", "momenta", "motion", "motion_and_total_rates", "velocities"]
 __dir__ = __all__.copy
@@ -51,11 +51,11 @@ def momenta(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     return kernel_function(mech, "joint_momenta")(q, v)
 
 
-@in_precision_of_arguments
+@match_precision
 def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | None = None) -> Float64Array:
-    """(nv,): v = M^-1 p; of a constrained mechanism the v that keeps its constraints and has the momenta K* p.
+    """(nv,): v = M^-1 p; with constraints the allowed v with the momenta K* p.
 
-    active   (..., len(mech.loops)) booleans: constraints that hold; all if None
+    active   (..., len(mech.loops)) booleans: active constraints; all if None
     """
     require_mechanism(mech)
     if not mech.loops:
@@ -67,7 +67,7 @@ def velocities(mech: Mechanism, q: ArrayLike, p: ArrayLike, active: ArrayLike | 
     return solve(mech, "momentum_velocities", Inputs((q, p), mask), partial(_velocities, mech))
 
 
-@in_precision_of_arguments
+@match_precision
 def motion(
     mech: Mechanism,
     q: ArrayLike,
@@ -79,11 +79,11 @@ def motion(
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """dp/dt and v, each (nv,), under joint forces, gravity, ``wrenches`` (n_links, 6) and forces of the constraints:
-    what an integrator of (q, p) needs, at once.
+    """dp/dt and v, each (nv,), under joint forces, gravity, ``wrenches`` (n_links, 6) and constraint forces:
+    the rates for an integrator of (q, p).
 
-    active   (..., len(mech.loops)) booleans: constraints that hold; all if None
-    forces, ctrl, activation   force elements that act too, as for ``lw.forward_dynamics``
+    active   (..., len(mech.loops)) booleans: active constraints; all if None
+    forces, ctrl, activation   active force elements, as for ``lw.forward_dynamics``
     """
     require_mechanism(mech)
     elements = applied(mech, forces, ctrl, activation)
@@ -109,10 +109,10 @@ register(motion, ArrayFunction("momentum_motion"))
 def _velocities(
     mech: Mechanism, q: Float64Array, p: Float64Array, active: Float64Array | None, _: Any = None
 ) -> Float64Array:
-    """The momenta and the drives as forces and accelerations at rest."""
+    """v = M^-1 p as a problem of accelerations at rest, with momenta as forces and drive rates as accelerations."""
     at = terms(mech, q, np.zeros(mech.nv), active=active)
     rates = mech.constraints.drive_rates if active is None else mech.constraints.drive_rates * row_mask(mech, active)
-    return null_space_accelerations(mech, at, p, by_least_norm(mech, at, -np.broadcast_to(rates, at.bias.shape)))
+    return null_space_accelerations(mech, at, p, least_norm_basis(mech, at, -np.broadcast_to(rates, at.bias.shape)))
 
 
 def _motion(
@@ -125,13 +125,13 @@ def _motion(
 ) -> tuple[Float64Array, Float64Array]:
     """dp/dt = M a + dM/dt v, and v."""
     v = _velocities(mech, q, p, active)
-    a = motion_under(mech, Inputs((q, v, tau), active, wrenches))[1]
+    a = constrained_motion(mech, Inputs((q, v, tau), active, wrenches))[1]
     skew = coriolis_matrix(mech, q, v)
     return times(mass_matrix(mech, q), a) + times(skew + np.swapaxes(skew, -1, -2), v), v
 
 
 @of_algorithm("momentum_motion_and_total_rates")
-def _of_tree(
+def _tree_motion(
     mech: Mechanism,
     q: ArrayLike,
     p: ArrayLike,
@@ -155,13 +155,13 @@ def motion_and_total_rates(
     normalized: bool = True,
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """(dp/dt, v, nu): the motion from (q, p), and the total joint rates nu = m* v of jain1995
-    (``linkwise.formulations.diagonal``; xi with ``normalized=False``), which the filter from p to v computes on its
-    way.  With constraints nu are quasi-velocities."""
+    (``linkwise.formulations.diagonal``; xi with ``normalized=False``), a by-product of the filter from p to v.  With
+    constraints nu are quasi-velocities."""
     require_mechanism(mech)
     if not mech.loops:
-        return _of_tree(mech, q, p, tau, wrenches, normalized)
+        return _tree_motion(mech, q, p, tau, wrenches, normalized)
     changes, v = motion(mech, q, p, tau, wrenches)
-    return changes, v, within_constraints("diagonal_rates", mech, (q, v), normalized)
+    return changes, v, constrained_total_rates("diagonal_rates", mech, (q, v), normalized)
 
 
 register(motion_and_total_rates, ArrayFunction("momentum_motion_and_total_rates"))
@@ -179,13 +179,13 @@ def forward_dynamics(
     ctrl: ByJoint | None = None,
     activation: ArrayLike | None = None,
 ) -> Float64Array:
-    """(nv,): dp/dt under joint forces, gravity, ``wrenches`` and forces of the constraints (``active`` ones) and of the
-    elements that ``forces`` names."""
+    """(nv,): dp/dt under joint forces, gravity, ``wrenches``, ``active`` constraints and the force elements of
+    ``forces``."""
     return motion(mech, q, p, tau, wrenches, active, forces, ctrl, activation)[0]
 
 
 def cheapest_form(mech: Mechanism) -> str:
-    """How the velocities of momenta are found in the fewest instructions, counted; kept with the mechanism."""
+    """The form of v = M^-1 p with the fewest instructions, counted once and stored with the mechanism."""
     return stored(mech, cheapest_form, lambda: _cheapest_form(mech))
 
 
@@ -198,7 +198,7 @@ def _cheapest_form(mech: Mechanism) -> str:
 
 
 def _instructions(mech: Mechanism, form: str) -> int:
-    """Operations where a product and a sum are one, as on the machine."""
+    """Number of operations, with a product and a sum counted as one (FMA)."""
     from ..compiler.passes import optimize
     from ..compiler.pipeline import trace_with_plan  # here, so that importing the package stays quick
 

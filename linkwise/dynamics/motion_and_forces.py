@@ -1,7 +1,7 @@
-"""Forward and inverse dynamics, reactions and derivatives of any mechanism: the functions of ``trees.py`` where a
-kernel of the tree is not the answer, as constraints are solved with, force elements act, or a state is given by joint.
+"""Forward and inverse dynamics, reactions and derivatives of any mechanism: the functions of ``trees.py`` for
+constraints, force elements and states by joint.
 
-The arguments are those of the public functions.
+Arguments are those of the public functions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.store import WRENCHES, float64_function, in_precision_of_arguments, kernel_function
+from ..compiler.store import WRENCHES, float64_function, kernel_function, match_precision
 from ..constraints import accelerations as constrained_dynamics
 from ..constraints import derivatives as constrained_derivatives
 from ..constraints import inverse as constrained_inverse
@@ -32,7 +32,7 @@ Three = tuple[Float64Array, Float64Array, Float64Array]
 Four = tuple[Float64Array, Float64Array, Float64Array, Float64Array]
 
 
-@in_precision_of_arguments
+@match_precision
 def forward_dynamics(
     mech: Mechanism,
     q: Any,
@@ -49,10 +49,10 @@ def forward_dynamics(
     if mech.loops or solver or method in constrained_dynamics.ALL_METHODS:
         how = method or "elimination"
         return constrained_dynamics.forward_dynamics(mech, q, v, tau, how, wrenches=wrenches, **solver)
-    return _of_tree(mech, "forward_dynamics", {"q": q, "v": v, "tau": tau}, wrenches, method=method)
+    return _call_tree_kernel(mech, "forward_dynamics", {"q": q, "v": v, "tau": tau}, wrenches, method=method)
 
 
-@in_precision_of_arguments
+@match_precision
 def inverse_dynamics(
     mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, **settings: Any
 ) -> Float64Array:
@@ -65,16 +65,16 @@ def inverse_dynamics(
         q, v, besides = at_q, at_v, elements.forces(at_q, at_v)
     if mech.loops or isinstance(a, Mapping) or sharing:
         return constrained_inverse.inverse_dynamics(mech, q, v, a, wrenches=wrenches, besides=besides, **sharing)
-    needed = _of_tree(mech, "inverse_dynamics", {"q": q, "v": v, "a": a}, wrenches)
+    needed = _call_tree_kernel(mech, "inverse_dynamics", {"q": q, "v": v, "a": a}, wrenches)
     return needed if besides is None else needed - besides
 
 
-@in_precision_of_arguments
+@match_precision
 def static_forces(mech: Mechanism, q: Any, wrenches: Any = None, **settings: Any) -> Float64Array:
     return inverse_dynamics(mech, q, None, None, wrenches, **settings)
 
 
-@in_precision_of_arguments
+@match_precision
 def joint_wrenches(
     mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, tau: Any = None, **settings: Any
 ) -> Float64Array:
@@ -85,7 +85,7 @@ def joint_wrenches(
         if elements is not None:
             q, v, a = _arrays(mech, q=q, v=v, a=a)
             wrenches = elements.wrenches(q, v) + (0.0 if wrenches is None else np.asarray(wrenches, dtype=float))
-        return _of_tree(mech, "joint_wrenches", {"q": q, "v": v, "a": a}, wrenches)
+        return _call_tree_kernel(mech, "joint_wrenches", {"q": q, "v": v, "a": a}, wrenches)
     if tau is None:
         tau = inverse_dynamics(mech, q, v, a, wrenches, **settings)
     if elements is not None:
@@ -97,7 +97,7 @@ def joint_wrenches(
     return reactions.joint_wrenches(mech, q, v, tau, wrenches, sharing.get("active"))
 
 
-@in_precision_of_arguments
+@match_precision
 def forward_dynamics_derivatives(
     mech: Mechanism, q: Any, v: Any = None, tau: Any = None, wrenches: Any = None, **settings: Any
 ) -> Three:
@@ -109,15 +109,15 @@ def forward_dynamics_derivatives(
         at = state_of(mech, q, v, tau, wrenches, elements, active)
         return constrained_derivatives.derivatives_at(at)
     if elements is None:
-        return _three(_of_tree(mech, "forward_dynamics_derivatives", {"q": q, "v": v, "tau": tau}, wrenches))
+        return _three(_call_tree_kernel(mech, "forward_dynamics_derivatives", {"q": q, "v": v, "tau": tau}, wrenches))
     q, v, tau = _arrays(mech, q=q, v=v, tau=tau)
     state = {"q": q, "v": v, "tau": tau + elements.forces(q, v)}
-    by_q, by_v, by_tau = _three(_of_tree(mech, "forward_dynamics_derivatives", state, wrenches))
+    by_q, by_v, by_tau = _three(_call_tree_kernel(mech, "forward_dynamics_derivatives", state, wrenches))
     of_forces = elements.derivatives(q, v)
     return by_q + by_tau @ of_forces[0], by_v + by_tau @ of_forces[1], by_tau
 
 
-@in_precision_of_arguments
+@match_precision
 def inverse_dynamics_derivatives(
     mech: Mechanism, q: Any, v: Any = None, a: Any = None, wrenches: Any = None, **settings: Any
 ) -> Three:
@@ -126,17 +126,19 @@ def inverse_dynamics_derivatives(
         at = state_of(mech, q, v, a, wrenches, elements, sharing.get("active"))
         return constrained_inverse.derivatives_of_inverse_dynamics(at, sharing.get("actuated"))
     if elements is None:
-        return _three(_of_tree(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
+        return _three(_call_tree_kernel(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
     q, v, a = _arrays(mech, q=q, v=v, a=a)
-    by_q, by_v, by_a = _three(_of_tree(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches))
+    by_q, by_v, by_a = _three(
+        _call_tree_kernel(mech, "inverse_dynamics_derivatives", {"q": q, "v": v, "a": a}, wrenches)
+    )
     of_forces = elements.derivatives(q, v)
     return by_q - of_forces[0], by_v - of_forces[1], by_a
 
 
-def with_second_derivatives_of_forces(
+def subtract_force_second_derivatives(
     mech: Mechanism, q: Any, v: Any, second: Four, forces: Any, ctrl: Any, activation: Any
 ) -> Four:
-    """The second derivatives of inverse dynamics, less those of the force elements that act."""
+    """The second derivatives of inverse dynamics minus those of the active force elements."""
     elements = applied(mech, forces, ctrl, activation)
     if elements is None:
         return second
@@ -147,7 +149,7 @@ def with_second_derivatives_of_forces(
 
 
 def _acting(mech: Mechanism, known: Any, settings: Mapping[str, Any]) -> tuple[Applied | None, dict[str, Any]]:
-    """The force elements that act, and the other settings that are given, of those that a ``TypedDict`` lists."""
+    """The active force elements, and the other given settings of those in the ``TypedDict`` ``known``."""
     if not settings:
         return None, {}
     for name in settings:
@@ -162,10 +164,10 @@ def _arrays(mech: Mechanism, **arrays: Any) -> list[Float64Array]:
     return list(state_arrays(mech, at_rest(mech, arrays), finite=False).values())
 
 
-def _of_tree(
+def _call_tree_kernel(
     mech: Mechanism, name: str, state: Mapping[str, Any], wrenches: Any = None, **options: Any
 ) -> Float64Array:
-    """What the kernel of the tree gives, for a state by joint too."""
+    """The result of the tree's kernel; states may be given by joint."""
     arrays: Any = state.values()
     if any(x is None or isinstance(x, Mapping) for x in arrays):
         arrays = checked_arrays(mech, wrenches, **state)

@@ -1,8 +1,8 @@
 """Passive joint forces: springs, dampers, dry friction and stops at joints; struts between points.
 
-A ``Passive`` is a constant list of such elements, each at a joint named by it or between two links; what each does is
-its law in ``mechanics/elements``.  Forces are those on the coordinates of v, as ``tau`` is; elements at a mimic joint
-act on the joint that it mimics.  Springs, stops and constant pushes derive from a potential.
+A ``Passive`` is a constant list of such elements, each at a named joint or between two links, with its law in
+``mechanics/elements``.  Forces are those on the coordinates of v, like ``tau``; elements at a mimic joint act on the
+joint that it mimics.  Springs, stops and constant pushes derive from a potential.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ KINDS: dict[str, type[Element | Strut]] = {kind.__name__: kind for kind in (Spri
 
 @dataclass(frozen=True)
 class Passive:
-    """Springs, dampers, friction and stops at joints, springs, dampers and cylinders between two points; add two to
-    have both.
+    """Springs, dampers, friction and stops at joints; springs, dampers and cylinders between two points; ``+`` joins
+    two lists.
 
-    ``Passive.springs({"elbow": 10.0}, rest={"elbow": 0.3}) + Passive.dampers({"elbow": 0.5})``, or what a file says
-    with ``Passive.of(mech)``.  Functions take q (..., nq) and v (..., nv) with any leading batch shape.
+    ``Passive.springs({"elbow": 10.0}, rest={"elbow": 0.3}) + Passive.dampers({"elbow": 0.5})``, or the elements
+    of a file with ``Passive.of(mech)``.  Functions take q (..., nq) and v (..., nv) with any leading batch shape.
     """
 
     elements: tuple[Element | Strut, ...] = ()
@@ -39,7 +39,7 @@ class Passive:
     def __post_init__(self) -> None:
         object.__setattr__(self, "elements", tuple(_hashable(element) for element in self.elements))
 
-    # -- making one ---------------------------------------------------------------------------------------------
+    # -- constructors -------------------------------------------------------------------------------------------
 
     @classmethod
     def springs(cls, stiffness: Mapping[str, Any], rest: Mapping[str, Any] | None = None) -> Passive:
@@ -76,8 +76,8 @@ class Passive:
         free_length: float = 0.0,
         damping: float = 0.0,
     ) -> Passive:
-        """A spring between a point on link a and one on link b, each given in the frame of its link ("ground" is one):
-        it pulls with ``stiffness (length - free_length)``, and with ``damping`` times the rate of the length."""
+        """A spring between a point on link a and one on link b, each in the frame of its link (also "ground"): it
+        pulls with ``stiffness (length - free_length)``, and with ``damping`` times the rate of the length."""
         return cls((Strut(link_a, point_a, link_b, point_b, stiffness, free_length, damping),))
 
     @classmethod
@@ -118,7 +118,7 @@ class Passive:
     ) -> Passive:
         """Springs, damping and dry friction of the mechanism's own joints, as its file gives them.
 
-        Joint limits become stops if ``limit_stiffness`` is given: files say where they are, not how hard.
+        Joint limits become stops if ``limit_stiffness`` is given: files have their positions, not their stiffness.
         """
         elements: list[Element | Strut] = []
         for body in mech.bodies:
@@ -136,7 +136,7 @@ class Passive:
     def __add__(self, other: Passive) -> Passive:
         return Passive(self.elements + other.elements) if isinstance(other, Passive) else NotImplemented
 
-    # -- what they do -------------------------------------------------------------------------------------------
+    # -- forces -------------------------------------------------------------------------------------------------
 
     def on(self, mech: Mechanism) -> Resolved:
         """The elements bound to one mechanism, with joints and numbers checked, for many calls."""
@@ -147,18 +147,17 @@ class Passive:
         return self.on(mech).forces(**state_arrays(mech, {"q": q, "v": v}, finite=False))
 
     def derivatives(self, mech: Mechanism, q: ArrayLike, v: ArrayLike) -> tuple[Float64Array, Float64Array]:
-        """(d_q, d_v), each (nv, nv): of the forces, along tangent directions of q, and by v."""
+        """(d_q, d_v), each (nv, nv): derivatives of the forces along tangent directions of q, and by v."""
         return self.on(mech).derivatives(**state_arrays(mech, {"q": q, "v": v}, finite=False))
 
     def energy(self, mech: Mechanism, q: ArrayLike) -> Float64Array:
-        """Scalar per state: the potential energy of springs, stops and constant pushes."""
+        """Scalar per state: the potential energy of springs, stops and constant forces."""
         return self.on(mech).energy(**state_arrays(mech, {"q": q}, finite=False))
 
     # -- as plain data ------------------------------------------------------------------------------------------
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Dictionaries of names and numbers, for files; infinite numbers are the strings "inf" and "-inf", because JSON
-        has no others."""
+        """Dictionaries of names and numbers, for files; infinite numbers are the strings "inf" and "-inf", for JSON."""
         return [
             {"kind": type(element).__name__, **{f.name: plain(getattr(element, f.name)) for f in fields(element)}}
             for element in self.elements
@@ -180,7 +179,7 @@ class Passive:
 
 def _hashable(element: Element | Strut) -> Element | Strut:
     """The element with checked numbers and sequences as tuples, so that elements compare by value."""
-    if isinstance(element, Strut):  # which does so itself
+    if isinstance(element, Strut):  # does so itself
         return element
     if not isinstance(element, Element):
         raise TypeError(f"a Passive is made of springs, dampers, frictions, stops and struts, not {element!r}")

@@ -1,8 +1,8 @@
 """Physically consistent inertial parameters nearest to identified ones.
 
-Ten numbers are those of some distribution of mass where the pseudo-inertia [[S, m c], [m c*, m]] of the link, S its
+Ten inertial parameters belong to a distribution of mass if the pseudo-inertia [[S, m c], [m c*, m]] of the link, S its
 second moments about the origin of its frame, is positive definite (Wensing, Kim and Slotine, IEEE Robotics and
-Automation Letters 3, 2018).  It is linear in them, so that the nearest ones are the solution of a convex problem.
+Automation Letters 3, 2018).  It is linear in the parameters, so that the nearest ones solve a convex problem.
 """
 
 from __future__ import annotations
@@ -19,22 +19,20 @@ PER_LINK = len(NAMES)
 ROUND_OFF = 1e-9  # of an eigenvalue, in the same units as LEAST
 LEAST = 1e-6  # eigenvalue of a pseudo-inertia in units of the link's own mass and extent
 ROOM = 0.1  # eigenvalue from which the search starts
-SHARPEST, SHARPER = 1e15, 10.0  # weight of what is minimized beside the barrier in the end, and its growth
-STEPS, SETTLED = 60, 1e-9  # of Newton for each weight, and the square of their length at which there are no more
+SHARPEST, SHARPER = 1e15, 10.0  # final weight of the objective beside the barrier, and its growth
+STEPS, SETTLED = 60, 1e-9  # Newton steps for each weight, and squared step length at convergence
 
 
 def physical_parameters(
     mech: Mechanism, parameters: ArrayLike, matrix: ArrayLike | None = None, nearness: float = 0.01
 ) -> Float64Array:
-    """(10 n_links,): the inertial parameters nearest to ``parameters`` that rigid bodies have, which
-    ``mech.parameters.with_inertial`` takes.
+    """(10 n_links,): the physical inertial parameters nearest to ``parameters``, for ``mech.parameters.with_inertial``.
 
-    matrix     (..., 10 n_links): what is kept as far as possible is ``matrix @ parameters``, by least squares; where it
-               is the regressor of measured states, each row divided by its noise, and the parameters are those of the
-               least squares, the result is the fit of least squares among physical parameters.  None for all
-               parameters alike, in units of each link's own mass and extent
-    nearness   the weight of the squared distance from ``parameters``, in these units, beside that of the squared
-               distance of ``matrix @ parameters``: it decides what the matrix does not see
+    matrix     (..., 10 n_links): ``matrix @ parameters`` is preserved by least squares.  With the regressor of measured
+               states, each row divided by its noise, and least-squares parameters, the result is the least-squares fit
+               among physical parameters.  None: all parameters equally, in units of each link's own mass and extent
+    nearness   weight of the squared distance from ``parameters``, in these units, relative to that of
+               ``matrix @ parameters``: it decides the null space of the matrix
     """
     require_mechanism(mech)
     size = PER_LINK * mech.n_links
@@ -110,7 +108,7 @@ def _matrices(x: np.ndarray) -> np.ndarray:
 
 def _nearest(start: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The coordinates x of positive definite matrices with the least |rows (x - start)|: an interior point method with
-    the barrier -log det, whose steps of Newton are the same in all units (Nesterov and Nemirovskii, 1994)."""
+    the barrier -log det, whose Newton steps do not depend on units (Nesterov and Nemirovskii, 1994)."""
     values, vectors = np.linalg.eigh(_matrices(start))
     if values.min(initial=np.inf) >= LEAST:
         return start

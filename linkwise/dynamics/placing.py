@@ -1,4 +1,4 @@
-"""Configurations that start on the ground: lifted or lowered until the first contact point touches."""
+"""Placing on the ground: configurations lifted or lowered until the first contact point touches."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from .compliant_contact import contact_points
 from .states import ByJoint, Float64Array, state_arrays
 from .trees import integrate, jacobian
 
-TRANSLATES = 1e-9  # of a unit motion: what a base that moves freely may miss it by
+TRANSLATES = 1e-9  # tolerance of the unit translation of a free base
 ACROSS = 1e-9  # cosine: planes that are steeper are walls
-LIFT = 0.02  # of the size of what touches: by how much it is lifted at least while it is inside of something
+LIFT = 0.02  # of the size of the shapes: least lift while they penetrate
 MOST_LIFTS, MOST_DROPS = 1000, 200
-CLOSE = 1e-12  # of the size: a gap that counts as none
+CLOSE = 1e-12  # of the size: gap that counts as zero
 
 Group = tuple[int, ...]  # numbers of bodies that move together
 
 
 def place_on_ground(mech: Mechanism, q: ByJoint | None = None) -> Float64Array:
-    """(..., nq): configurations in which the lowest contact point just touches what is fixed to the ground.
+    """(..., nq): configurations in which the lowest contact point just touches shapes fixed to the ground.
 
     q   (..., nq), a batch of configurations, or {joint: ...}; None for ``mech.initial``
 
-    A free base is lifted out of the ground, or lowered onto it, against gravity and without turning; other joints stay
-    as they are.  Where contacts have a margin, they touch where that begins.  Several free bodies are placed one by
-    one, each on what is fixed; those that stand on a fixed base stay where they are.
+    A free base is lifted out of the ground, or lowered onto it, along gravity without rotation; other joints stay.
+    Contacts with a margin touch at its boundary.  Several free bodies are placed one by one on fixed shapes; bodies on
+    a fixed base stay.
     """
     require_mechanism(mech)
     at = state_arrays(mech, {"q": mech.initial if q is None else q})["q"]
@@ -46,7 +46,7 @@ def place_on_ground(mech: Mechanism, q: ByJoint | None = None) -> Float64Array:
         if lifts is None:
             continue
         moved = True
-        flat = _placed(mech, flat, lifts, parts, up)
+        flat = _move_group(mech, flat, lifts, parts, up)
     if not moved:
         raise MechanismError(
             f"place_on_ground: nothing of mechanism {mech.name!r} that touches the ground can be lifted: it stands on "
@@ -73,7 +73,7 @@ def _up(mech: Mechanism) -> np.ndarray:
 
 
 def _groups(mech: Mechanism) -> dict[Group, list[int]]:
-    """Bodies of trees that loops tie together -> numbers of their elementary contacts with what is fixed."""
+    """Bodies of trees that loops connect -> numbers of their elementary contacts with fixed shapes."""
     roots: list[int] = []
     for i, body in enumerate(mech.bodies):
         roots.append(i if body.parent < 0 else roots[body.parent])
@@ -116,7 +116,7 @@ def _lift_velocities(mech: Mechanism, q: np.ndarray, group: Group, up: np.ndarra
 
 
 def _path_to_a_body(mech: Mechanism, root: int) -> list[int]:
-    """Bodies from a root to the first with a mass or shape; those before stand for joints at one point."""
+    """Bodies from a root to the first with a mass or shape; earlier ones only connect joints at one point."""
     carrying = {shape.placed(mech)[0] for shape in mech.shapes} | {i for i, b in enumerate(mech.bodies) if b.mass > 0.0}
     path = [root]
     while path[-1] not in carrying:
@@ -127,9 +127,9 @@ def _path_to_a_body(mech: Mechanism, root: int) -> list[int]:
     return path
 
 
-def _placed(mech: Mechanism, q: np.ndarray, lifts: np.ndarray, parts: list[int], up: np.ndarray) -> np.ndarray:
-    """The configurations with a group moved along ``lifts``: by one step where all that it touches are planes, else out
-    of what it is in, and down again by as much as nothing can be nearer."""
+def _move_group(mech: Mechanism, q: np.ndarray, lifts: np.ndarray, parts: list[int], up: np.ndarray) -> np.ndarray:
+    """The configurations with a group moved along ``lifts`` into touch: in one step on planes, else out of penetration
+    and down again by safe distances."""
     margins = np.array([mech.contact.parts[k].law.margin for k in parts])
     planes = np.array([mech.contact.shape(mech.contact.parts[k].shape_b).kind == PLANE for k in parts])
     size, _ = mech.contact.scales[mech.contact.parts[parts[0]].name]
@@ -137,7 +137,7 @@ def _placed(mech: Mechanism, q: np.ndarray, lifts: np.ndarray, parts: list[int],
     carried_second = np.array([mech.contact.shape(mech.contact.parts[k].shape_b).placed(mech)[0] >= 0 for k in parts])
 
     def lowest(q: np.ndarray) -> np.ndarray:
-        """(n,): how far the group may be lowered until something touches: exact for planes, no more than that else."""
+        """(n,): distance to lower the group until something touches: exact for planes, else a lower bound."""
         points = contact_points(mech, q, np.zeros(mech.nv))
         gaps, normals = points.gap[:, parts] - margins, points.normal[:, parts]
         rise = np.where(carried_second, -1.0, 1.0) * (normals @ up)

@@ -1,4 +1,4 @@
-"""Configurations beyond the position limits of joints, in words: of paths that are planned, and of targets."""
+"""Messages about configurations beyond position limits, for planned paths and targets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Force laws as functions of arrays: joint forces, their derivatives, and energy.
 
-Forces are those on the coordinates of v, as ``tau`` is, wherever a law pushes (``mechanics/elements/law.py``).
+Forces are those on the coordinates of v, like ``tau``, also for laws between links (``mechanics/elements/law.py``).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ForceDerivatives(NamedTuple):
 
 
 class _Laws(NamedTuple):
-    """Laws, their numbers one after the other, and their structure on some mechanism."""
+    """Force laws, their concatenated parameters, and their structure on a mechanism."""
 
     acting: Acting
     numbers: np.ndarray
@@ -64,7 +64,7 @@ def resolved(
     if passive is not None:
         acting = Acting((*passive.elements, *record_laws(mech, explicit_step, implicit_step)))
         return Resolved(mech, acting) if acting.laws else None
-    # Without the mechanism, which would otherwise be held by its own store.
+    # Stored without the mechanism, which would otherwise be referenced by its own store.
     key = (_Laws, explicit_step, implicit_step)
     laws = mech._kernels.get(key) or stored(
         mech, key, lambda: _Laws.on(mech, acting_on(mech, explicit_step, implicit_step))
@@ -83,7 +83,7 @@ def no_controls(mech: Mechanism, name: str) -> str:
 
 
 class Resolved:
-    """Laws on one mechanism; joints and numbers are checked here.  Batches in front."""
+    """Force laws on one mechanism, with checked joints and numbers.  Batches in front."""
 
     def __init__(self, mech: Mechanism, acting: Acting, laws: _Laws | None = None) -> None:
         require_mechanism(mech)
@@ -94,17 +94,17 @@ class Resolved:
 
     @classmethod
     def nothing(cls, mech: Mechanism) -> Resolved:
-        """Without laws."""
+        """An instance without laws."""
         return cls(mech, Acting())
 
     def forces(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
-        """(..., nv)."""
+        """(..., nv): joint forces."""
         return self.forces_and_rates(q, v, ctrl, activation)[0]
 
     def forces_and_rates(
         self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(..., nv) and (..., n_activation)."""
+        """(..., nv) and (..., n_activation): joint forces and activation rates."""
         values, n = self._evaluated("forces", (q, v, ctrl, activation)), self.mech.nv
         return values[..., :n], values[..., n:]
 
@@ -117,20 +117,20 @@ class Resolved:
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(..., nv, nv) each: of the forces along tangent directions of q, and by v."""
+        """(..., nv, nv) each: derivatives of the forces along tangent directions of q, and by v."""
         slopes, n = self.all_derivatives(q, v, ctrl, activation), self.mech.nv
         return slopes.by_q[..., :n, :], slopes.by_v[..., :n, :]
 
     def wrench_derivatives(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
-        """(..., n_links, 6, 2 nv): of the wrenches, along tangent directions of q, and by v."""
+        """(..., n_links, 6, 2 nv): derivatives of the wrenches along tangent directions of q, and by v."""
         batch, n = np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.mech.nv
         if not self.acting.laws:
             return np.zeros((*batch, self.mech.n_links, 6, 2 * n))
         return self._evaluated("wrench_derivatives", (q, v, ctrl, activation))[..., : 2 * n]
 
     def second_derivatives(self, q: np.ndarray, v: np.ndarray, ctrl: Any = None, activation: Any = None) -> np.ndarray:
-        """(..., nv, 2 nv, 2 nv): of the forces, along tangent directions of q and by v; [i, j, k] along k, of the
-        derivative along j."""
+        """(..., nv, 2 nv, 2 nv): second derivatives of the forces along tangent directions of q, and by v; [i, j, k] is
+        the derivative along k of that along j."""
         batch, n = np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.mech.nv
         if not self.acting.laws:
             return np.zeros((*batch, n, 2 * n, 2 * n))
@@ -145,25 +145,25 @@ class Resolved:
         return ForceDerivatives(*np.split(slopes, ends, axis=-1))
 
     def energy(self, q: np.ndarray) -> np.ndarray:
-        """(...): potential energy of what has one."""
+        """(...): potential energy of the laws that have one."""
         if not self.acting.laws:
             return np.zeros(q.shape[:-1])
         return self._kernel("energy")(q, *([self._numbers] if self._numbers.size else []))
 
     # -- kernels ------------------------------------------------------------------------------------------------
 
-    def _evaluated(self, label: str, given: tuple[Any, ...]) -> np.ndarray:
+    def _evaluated(self, label: str, inputs: tuple[Any, ...]) -> np.ndarray:
         sizes = {"ctrl": self.n_ctrl, "activation": self.n_activation}
         arrays = [
             np.zeros(sizes[name]) if x is None else x
-            for name, x in zip(INPUTS, given, strict=True)
+            for name, x in zip(INPUTS, inputs, strict=True)
             if sizes.get(name, 1)
         ]
         if not self.acting.laws:
             shape = (*np.broadcast_shapes(*(x.shape[:-1] for x in arrays)), self.mech.nv)
             return np.zeros(shape if label == "forces" else (*shape, 2 * self.mech.nv))
         numbers = [self._numbers] if self._numbers.size else []
-        with np.errstate(divide="ignore", invalid="ignore"):  # of points that coincide, which are refused below
+        with np.errstate(divide="ignore", invalid="ignore"):  # coinciding points are refused below
             values = self._kernel(label)(*arrays, *numbers)
         if self._struts and not np.isfinite(values).all():
             self._refuse_coinciding(arrays[0])
@@ -188,7 +188,7 @@ class Resolved:
         return [law for law in self.acting.laws if isinstance(law, Strut) and not law.is_linear]
 
     def _refuse_coinciding(self, q: np.ndarray) -> None:
-        """Points that coincide leave the direction of a force open."""
+        """Raise for struts between coinciding points, whose direction is undefined."""
         for strut in self._struts:
             algorithm = Algorithm("strut_length", ("q",), "length", strut.length, reason=LAW, sizes={"length": ()})
             if (np.asarray(compile(algorithm, self.mech, target="numpy")(q)) == 0.0).any():

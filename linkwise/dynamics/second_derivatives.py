@@ -1,4 +1,4 @@
-"""Second derivatives of forward dynamics: of trees from those of inverse dynamics, with constraints by products."""
+"""Second derivatives of forward dynamics: trees use those of inverse dynamics, constraints use Hessian products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..constraints.assembly import project
 from ..constraints.derivatives import derivatives_at
 from ..constraints.force_derivatives import moving_forces
 from ..constraints.sizes import sizes
-from ..constraints.solver import Inputs, answers, complete, serves
+from ..constraints.solver import Inputs, complete, is_reliable, serves
 from ..constraints.variations import State, applied_force, refuse_open, state_of
 from ..mechanism import Mechanism, MechanismError
 from .derivatives import Derivative, forward_dynamics_derivatives, inverse_dynamics_second_derivatives
@@ -43,8 +43,8 @@ def forward_dynamics_second_derivatives(
     ctrl: ArrayLike | Mapping[str, Any] | None = None,
     activation: ArrayLike | None = None,
 ) -> Arrays:
-    """(d_qq, d_vv, d_qv, d_tauq), each (nv, nv, nv): how the matrices of ``forward_dynamics_derivatives`` change; row i
-    belongs to acceleration i.  The blocks of a tree that are not returned are zero.
+    """(d_qq, d_vv, d_qv, d_tauq), each (nv, nv, nv): derivatives of the matrices of ``forward_dynamics_derivatives``;
+    row i belongs to acceleration i.  The blocks of a tree that are not returned are zero.
 
     d_qq[i, j, k]     along tangent direction k, of the derivative along tangent direction j; the two commute in trees
                       unless j and k belong to one spherical or floating joint
@@ -54,15 +54,15 @@ def forward_dynamics_second_derivatives(
 
     along    a step of q, a change of v and one of tau, (nv,) each: the result is the change of the three matrices (d_q,
              d_v, d_tau) along it, (nv, nv) each, a product with the second derivatives
-    active   (..., len(mech.loops)) booleans: constraints that hold; default: all
-    forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``
+    active   (..., len(mech.loops)) booleans: active constraints; default: all
+    forces, ctrl, activation   active force elements, as for ``forward_dynamics``
 
-    With constraints the first derivatives are projected onto changes that the constraints allow, and so are the
-    directions k and ``along``, q first: these are differences of ``forward_dynamics_derivatives`` at states from
-    ``constraints.project``.  They are products with the derivatives of its kernel; where no kernel serves (constraints
-    on velocities alone, redundant ones but for rounding, states that are left to singular values, force elements beside
-    constraints) they are such differences, of order six, with relative errors of about 1e-8.  A ``MechanismError`` says
-    where positions are singular, loops open or velocities inconsistent.
+    With constraints the first derivatives, and the directions k and ``along``, are projected onto allowed changes, q
+    first: these are derivatives of ``forward_dynamics_derivatives`` at states from ``constraints.project``.  They are
+    products with the derivatives of its kernel.  Without a kernel (nonholonomic constraints, constraints redundant up
+    to rounding, states solved by singular values, force elements beside constraints) they are differences of order six,
+    with relative errors of about 1e-8.  A ``MechanismError`` reports singular positions, open loops and inconsistent
+    velocities.
     """
     elements = applied(mech, forces, ctrl, activation)
     at = state_of(mech, q, v, tau, None, elements, active)
@@ -70,11 +70,11 @@ def forward_dynamics_second_derivatives(
 
 
 def _second_derivatives(at: State, direction: Float64Array | None) -> Arrays:
-    """All of them, or the changes along a direction (..., 3 nv)."""
+    """All second derivatives, or the changes along a direction (..., 3 nv)."""
     mech = at.mech
     if not mech.loops:
-        second = _of_tree(at)
-        return second if direction is None else _along(second, direction)
+        second = _tree_derivatives(at)
+        return second if direction is None else _directional_change(second, direction)
     moved = moving_forces(at._replace(passive=None)).d_state  # (..., 2 nv, 3 nv)
     unit = np.broadcast_to(np.eye(3 * mech.nv)[2 * mech.nv :], (*at.batch, mech.nv, 3 * mech.nv))
     moved = np.concatenate([moved, unit], axis=-2)
@@ -90,9 +90,9 @@ def _second_derivatives(at: State, direction: Float64Array | None) -> Arrays:
     return tuple(np.moveaxis(x, -3, -1) for x in first)
 
 
-def _of_tree(at: State) -> Arrays:
-    """With inverse dynamics at tau, ID_x + M a_x = 0: of M a_xy what is left of ID_xy and of changes of M.  Force
-    elements are part of the joint forces, which inverse dynamics then balances too."""
+def _tree_derivatives(at: State) -> Arrays:
+    """Second derivatives of a tree: from ID_x + M a_x = 0, M a_xy follows from ID_xy and changes of M.  Forces of
+    elements count in inverse dynamics, with opposite sign."""
     tau, n = applied_force(at), at.mech.nv
     a = forward_dynamics(at.mech, at.q, at.v, tau)
     by_q, by_v, by_tau = forward_dynamics_derivatives(at.mech, at.q, at.v, tau)
@@ -115,7 +115,7 @@ def _times(matrix: Float64Array, x: Float64Array) -> Float64Array:
     return (matrix @ x.reshape(*x.shape[:-2], n * n)).reshape(x.shape)
 
 
-def _along(second: Arrays, direction: Float64Array) -> Arrays:
+def _directional_change(second: Arrays, direction: Float64Array) -> Arrays:
     """The change of the three matrices of a tree."""
     d_qq, d_vv, d_qv, d_tauq = second
     step, change, push = np.split(direction[..., None, :, None], 3, axis=-2)
@@ -140,18 +140,18 @@ def _direction(at: State, along: Any) -> Float64Array:
 
 
 def _products(at: State, steps: Float64Array) -> Arrays:
-    """Changes of the three matrices along steps (..., 3 nv) that constraints allow: products with derivatives of the
-    kernel, differences for states that it cannot be relied on for."""
+    """Changes of the three matrices along allowed steps (..., 3 nv): products with derivatives of the kernel,
+    differences for states where it is unreliable."""
     n, batch = at.mech.nv, np.broadcast_shapes(at.batch, steps.shape[:-1])
     results: Arrays = tuple(np.empty((*batch, n, n)) for _ in range(3))
     poor = np.ones(batch, dtype=bool)
     if at.passive is None and serves(at.mech, CONSTRAINED, at.active is None):
-        given, ports = ([], ()) if at.active is None else ([at.active], (("ports", ("active",)),))
-        consistency = float64_function(at.mech, (CONSTRAINED, *ports))(at.q, at.v, at.tau, *given)[-1]
+        optional, ports = ([], ()) if at.active is None else ([at.active], (("ports", ("active",)),))
+        consistency = float64_function(at.mech, (CONSTRAINED, *ports))(at.q, at.v, at.tau, *optional)[-1]
         held = () if at.active is None else ("active",)
         products = float64_function(at.mech, Derivative(CONSTRAINED, ("q", "v", "tau"), held, mode="products"))
-        results = tuple(products(at.q, at.v, at.tau, *given, *np.split(steps, 3, axis=-1))[:3])
-        poor = np.broadcast_to(~answers(np.asarray(consistency)), batch)
+        results = tuple(products(at.q, at.v, at.tau, *optional, *np.split(steps, 3, axis=-1))[:3])
+        poor = np.broadcast_to(~is_reliable(np.asarray(consistency)), batch)
     if poor.any():
 
         def differences(q: Any, v: Any, tau: Any, steps: Any, *rest: Any) -> Arrays:
@@ -164,7 +164,7 @@ def _products(at: State, steps: Float64Array) -> Arrays:
 
 
 def _inputs(at: State) -> tuple[np.ndarray, ...]:
-    """Control inputs and activations of the force elements that act; empty without these."""
+    """Control inputs and activations of the active force elements; empty without force elements."""
     return () if at.passive is None else (at.passive.ctrl, at.passive.activation)
 
 
@@ -179,7 +179,7 @@ def _differences(at: State, steps: Float64Array) -> Arrays:
     lengths = np.abs(step / unit).max(axis=-1, initial=0.0, keepdims=True)
     rates = np.abs(change / unit).max(axis=-1, initial=0.0, keepdims=True) / speeds
     s = STEP / np.maximum(np.maximum(lengths, rates), np.finfo(float).tiny ** 0.5)
-    s = np.where(np.maximum(lengths, rates) > 0.0, s, 1.0)  # by tau alone, in which all is linear
+    s = np.where(np.maximum(lengths, rates) > 0.0, s, 1.0)  # steps of tau only: everything is linear in tau
 
     def first(offset: float) -> Float64Array:
         q, v = integrate(mech, at.q, offset * s * step, 1.0), at.v + offset * s * change

@@ -1,4 +1,4 @@
-"""Keywords of the functions that solve the equation of motion, which their docstrings describe."""
+"""Keywords of the functions that solve the equation of motion; their docstrings explain them."""
 
 from __future__ import annotations
 

@@ -13,41 +13,41 @@ from ..mechanism.quaternions import NOT_UNIT
 from .states import ByJoint, Float64Array, about_length, common_batch, real_numbers
 
 BEYOND = 1e-9  # of a limit: rounding
-ROUND = 1e-6  # a quaternion that is so near (0, 0, 0, 1) was perhaps meant as the identity
+ROUND = 1e-6  # a quaternion this near to (0, 0, 0, 1) may be an identity in another order
 
 
 def check_state(mech: Mechanism, q: ByJoint, v: ByJoint | None = None) -> tuple[str, ...]:
     """Sentences about what looks wrong in configurations q (..., nq) and velocities v (..., nv); empty if nothing
     does. For batches each gives the index of the first state and the number of further ones.
 
-    Reported are arrays of the wrong length, numbers that are not finite, quaternions that are not of unit length, with
-    the order of Pinocchio or MuJoCo where it looks like that, positions and velocities beyond limits, angles that look
-    like degrees and lengths that look like millimetres, loops that are open, and velocities that open them.
-    What cannot be seen is not reported: a velocity with its linear part first looks like any other.
+    Reported are arrays of the wrong length, numbers that are not finite, quaternions not of unit length or in the order
+    of Pinocchio or MuJoCo, positions and velocities beyond limits, angles that look like degrees, lengths that look
+    like millimetres, open loops, and velocities that open them.  A velocity with its linear part first cannot be
+    detected.
 
-    States are not changed, and nothing is raised but for what holds no real numbers.  Functions such as
-    ``forward_dynamics`` do not look at any of this; it takes longer than they do.
+    States are not changed; only arguments that are not real numbers raise.  Functions such as ``forward_dynamics`` do
+    not make these checks, which take longer than they do.
     """
     require_mechanism(mech)
-    from .by_joint import state_by_joint  # here, as loops are closed for that
+    from .by_joint import state_by_joint  # imported late: it closes loops
 
     named = {name: values for name, values in (("q", q), ("v", v)) if values is not None}
     if any(isinstance(values, Mapping) for values in named.values()):
         named = dict(state_by_joint(mech, named))
     arrays = {name: real_numbers(name, values) for name, values in named.items()}
-    wrong = {name: sentence for name, array in arrays.items() if (sentence := _of_shape(mech, name, array))}
+    wrong = {name: sentence for name, array in arrays.items() if (sentence := _check_shape(mech, name, array))}
     sentences = list(wrong.values())
     if "q" not in wrong:
-        sentences += _of_configurations(mech, arrays["q"])
+        sentences += _check_configurations(mech, arrays["q"])
     if "v" in arrays and "v" not in wrong:
-        sentences += _of_velocities(mech, arrays["v"])
+        sentences += _check_velocities(mech, arrays["v"])
     if not wrong and mech.loops:
         common_batch({name: array.shape[:-1] for name, array in arrays.items()})
-        sentences += _of_loops(mech, arrays["q"], arrays.get("v"))
+        sentences += _check_loops(mech, arrays["q"], arrays.get("v"))
     return tuple(sentences)
 
 
-def _where(states: np.ndarray) -> str:
+def _which(states: np.ndarray) -> str:
     """Text on the flagged states of a batch: the first index and the number of others; empty for a single state."""
     if not states.ndim:
         return ""
@@ -63,7 +63,7 @@ def _own(mech: Mechanism) -> list[Body]:
 # -- lengths ----------------------------------------------------------------------------------------------------------
 
 
-def _of_shape(mech: Mechanism, name: str, array: np.ndarray) -> str:
+def _check_shape(mech: Mechanism, name: str, array: np.ndarray) -> str:
     """Problem of an array's last axis; empty if it is right."""
     expected = mech.nq if name == "q" else mech.nv
     length = array.shape[-1] if array.ndim else 0
@@ -75,14 +75,14 @@ def _of_shape(mech: Mechanism, name: str, array: np.ndarray) -> str:
 # -- configurations ---------------------------------------------------------------------------------------------------
 
 
-def _of_configurations(mech: Mechanism, q: Float64Array) -> Iterator[str]:
+def _check_configurations(mech: Mechanism, q: Float64Array) -> Iterator[str]:
     yield from _not_finite("q", q, mech.q_names)
     for body in _own(mech):
         coordinates = q[..., mech.q_index(body.joint)]
         measures = [measure.of for measure in body.kind.measures("q")]
         quaternion = [k for k, of in enumerate(measures) if of == QUATERNION]
         if quaternion:
-            yield from _of_quaternion(body, coordinates, quaternion)
+            yield from _check_quaternion(body, coordinates, quaternion)
         yield from _beyond_limits(mech, body, coordinates, measures)
 
 
@@ -91,18 +91,18 @@ def _not_finite(name: str, array: np.ndarray, names: Sequence[str]) -> Iterator[
     if bad.any():
         columns = np.flatnonzero(bad.reshape(-1, array.shape[-1]).any(axis=0))
         listed = ", ".join(repr(names[k]) for k in columns.tolist())
-        yield f"{name} is not finite at {listed}{_where(bad.any(axis=-1))}"
+        yield f"{name} is not finite at {listed}{_which(bad.any(axis=-1))}"
 
 
-def _of_quaternion(body: Body, coordinates: np.ndarray, indices: list[int]) -> Iterator[str]:
-    """Length and order of the quaternion of one joint; ``own`` (..., n) are its coordinates."""
+def _check_quaternion(body: Body, coordinates: np.ndarray, indices: list[int]) -> Iterator[str]:
+    """Length and order of the quaternion of one joint, with ``coordinates`` (..., n)."""
     label = f"the quaternion of joint {body.joint!r} in q"
     lengths = np.linalg.norm(coordinates[..., indices], axis=-1)
     wrong = np.abs(lengths - 1.0) > NOT_UNIT
     if wrong.any():
         first = tuple(np.argwhere(wrong)[0])
         yield (
-            f"{label} is {lengths[first]:.6g} long{_where(wrong)}, not 1: coordinates are [w, x, y, z]"
+            f"{label} is {lengths[first]:.6g} long{_which(wrong)}, not 1: coordinates are [w, x, y, z]"
             + (", then the position" if body.kind.is_free else "")
             + _other_order(body, coordinates[first])
         )
@@ -110,7 +110,7 @@ def _of_quaternion(body: Body, coordinates: np.ndarray, indices: list[int]) -> I
         last = np.abs(np.abs(coordinates[..., indices[3]]) - 1.0) < ROUND
         if last.any():
             yield (
-                f"{label} is [0, 0, 0, 1]{_where(last)}, half a turn about z: in the order [x, y, z, w] of Pinocchio "
+                f"{label} is [0, 0, 0, 1]{_which(last)}, half a turn about z: in the order [x, y, z, w] of Pinocchio "
                 "it would be no rotation"
             )
 
@@ -136,22 +136,22 @@ def _beyond_limits(mech: Mechanism, body: Body, coordinates: np.ndarray, measure
         unit, factor = {ANGLE: ("degrees", math.pi / 180.0), LENGTH: ("millimetres", 1e-3)}.get(measures[k], ("", 1.0))
         inside = bool(unit) and lower[k] - BEYOND <= value * factor <= upper[k] + BEYOND and abs(value) > 2.0 * math.pi
         meant = f": it looks like {unit}, {value * factor:.6g} is within them" if inside else ""
-        yield f"q of {name!r} is {value:.6g}{_where(states)}, beyond its limits {lower[k]:.6g} .. {upper[k]:.6g}{meant}"
+        yield f"q of {name!r} is {value:.6g}{_which(states)}, beyond its limits {lower[k]:.6g} .. {upper[k]:.6g}{meant}"
 
 
 # -- velocities and loops ---------------------------------------------------------------------------------------------
 
 
-def _of_velocities(mech: Mechanism, v: Float64Array) -> Iterator[str]:
+def _check_velocities(mech: Mechanism, v: Float64Array) -> Iterator[str]:
     yield from _not_finite("v", v, mech.v_names)
     fast = np.abs(v) > mech.limits.velocity * (1.0 + BEYOND)
     for k in np.flatnonzero(fast.reshape(-1, mech.nv).any(axis=0)).tolist():
         states = fast[..., k]
         value = float(v[tuple(np.argwhere(states)[0])][k])
-        yield f"v of {mech.v_names[k]!r} is {value:.6g}{_where(states)}, beyond its limit {mech.limits.velocity[k]:.6g}"
+        yield f"v of {mech.v_names[k]!r} is {value:.6g}{_which(states)}, beyond its limit {mech.limits.velocity[k]:.6g}"
 
 
-def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Iterator[str]:
+def _check_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Iterator[str]:
     from ..compiler.store import float64_function
     from ..constraints.equations import loop_of, opening_rates
     from ..constraints.redundancy import closable_error
@@ -165,14 +165,14 @@ def _of_loops(mech: Mechanism, q: Float64Array, v: Float64Array | None) -> Itera
         *state, row = np.argwhere(gapes)[0]
         worst = gaps[tuple(state)][row] / rows[row]
         yield (
-            f"loop {loop_of(mech, int(row))!r} is open by {worst:.3g} (metres or radians){_where(gapes.any(axis=-1))}: "
+            f"loop {loop_of(mech, int(row))!r} is open by {worst:.3g} (metres or radians){_which(gapes.any(axis=-1))}: "
             "lw.constraints.assemble(mech, q) closes loops"
         )
     elif v is not None and np.isfinite(v).all():
         opening, bound = opening_rates(mech, float64_function(mech, "constraint_jacobian")(q), v, v)
         if (opening > bound).any():
             row = int(np.argwhere(opening > bound)[0][-1])
-            where = _where(np.asarray((opening > bound).any(axis=-1)))
+            where = _which(np.asarray((opening > bound).any(axis=-1)))
             yield (
                 f"v opens loop {loop_of(mech, row)!r}{where}: lw.constraints.project(mech, q, v) gives the nearest "
                 "that do not"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..compiler.runtime.arrays import UnreadableArrayError, plain
 from ..mechanism import Mechanism, MechanismError, require_mechanism
 
-Float64Array = NDArray[np.float64]  # what functions of states give; shapes are in their docstrings
+Float64Array = NDArray[np.float64]  # results of functions of states; shapes are in their docstrings
 ByJoint: TypeAlias = ArrayLike | Mapping[str, Any]  # an array, or {joint: coordinates}
 _FLOAT64 = np.dtype("float64")
 
@@ -21,10 +21,10 @@ _FLOAT64 = np.dtype("float64")
 class Argument:
     """An array argument (..., *core); "..." is its batch shape.
 
-    name      as messages call it
+    name      name in messages
     core      shape of one state: numbers, or names of sizes of the mechanism such as "nv"
-    absent    what None stands for: "initial", "zero", or "" where a value is needed
-    meant     what its numbers are, at the end of messages about its shape
+    absent    meaning of None: "initial", "zero", or "" if a value is required
+    meant     description of its numbers, at the end of messages about its shape
     """
 
     name: str
@@ -61,7 +61,7 @@ class Argument:
         return mech.initial if self.absent == "initial" else np.zeros(self.core_of(mech))
 
 
-#: What functions of states take; "q0" and "v0" are called like "q" and "v".
+#: Arguments of functions of states; "q0" and "v0" are like "q" and "v".
 STATE = {
     argument.name: argument
     for argument in (
@@ -79,17 +79,17 @@ STATE = {
 def state_arrays(
     mech: Mechanism, named_arrays: Mapping[str, Any], finite: bool = True, optional: bool = False
 ) -> dict[str, Float64Array]:
-    """The values given by name as float64 arrays with the batch shape that all broadcast to.
+    """The named values as float64 arrays with their common batch shape.
 
     given      "q" (..., nq), "v", "a" and "tau" (..., nv), "wrenches" (..., n_links, 6); "q0" and "v0" likewise; all
                but wrenches also by the names of joints, see ``by_joint.state_by_joint``
-    finite     refuse what is not finite
-    optional   None is what ``STATE`` says: the mechanism's initial configuration, at rest, no forces
+    finite     raise for numbers that are not finite
+    optional   None stands for the value of ``STATE``: the initial configuration, rest, no forces
 
     A ``MechanismError`` names the array that is wrong and what it should be.
     """
     require_mechanism(mech)
-    named_arrays = _without_names(mech, named_arrays)
+    named_arrays = _expand_names(mech, named_arrays)
     if optional:
         named_arrays = {
             name: STATE[name].otherwise(mech) if values is None else values for name, values in named_arrays.items()
@@ -107,10 +107,10 @@ def state_arrays(
 
 
 def checked_arrays(mech: Mechanism, wrenches: Any = None, **named_arrays: Any) -> list[Float64Array]:
-    """The values given by name, as for ``state_arrays``, as float64 arrays that keep their own batch shapes, finite or
-    not; wrenches, which kernels take as they are, must fit to them.  Other than q, what is None is zero."""
+    """The named values, as for ``state_arrays``, as float64 arrays with their own batch shapes, finite or not.  None is
+    zero, except for q.  The batch of wrenches must broadcast with them."""
     require_mechanism(mech)
-    named = at_rest(mech, _without_names(mech, named_arrays))
+    named = at_rest(mech, _expand_names(mech, named_arrays))
     arrays = [real_numbers(name, values) for name, values in named.items()]
     batches = {name: _batch(mech, name, array) for name, array in zip(named, arrays, strict=True)}
     if wrenches is not None:
@@ -119,11 +119,11 @@ def checked_arrays(mech: Mechanism, wrenches: Any = None, **named_arrays: Any) -
     return arrays
 
 
-def _without_names(mech: Mechanism, named_arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+def _expand_names(mech: Mechanism, named_arrays: Mapping[str, Any]) -> Mapping[str, Any]:
     """Values given by joint names converted to arrays."""
     if not any(isinstance(values, Mapping) for values in named_arrays.values()):
         return named_arrays
-    from .by_joint import state_by_joint  # here, as loops are closed for that
+    from .by_joint import state_by_joint  # imported late: it closes loops
 
     return state_by_joint(mech, named_arrays)
 
@@ -137,7 +137,7 @@ def at_rest(mech: Mechanism, named_arrays: Mapping[str, Any]) -> Mapping[str, An
 
 
 def checked_motion(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Sequence[Float64Array]:
-    """(q, v, tau), checked; the usual case, a single state, in a fraction of the time of the shortest kernel."""
+    """(q, v, tau), checked, with a fast path for a single state."""
     if (
         wrenches is None
         and type(q) is type(v) is type(tau) is np.ndarray
@@ -151,7 +151,7 @@ def checked_motion(mech: Mechanism, q: Any, v: Any, tau: Any, wrenches: Any = No
 
 
 def common_batch(batches: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that the batch shapes given by name broadcast to."""
+    """The broadcast shape of named batch shapes."""
     shapes = set(batches.values())
     if len(shapes) == 1:
         return shapes.pop()
@@ -170,7 +170,7 @@ def in_brief(numbers: Any) -> str:
 
 
 def real_numbers(name: str, values: Any) -> Float64Array:
-    """The values as a float64 array: themselves if they are one.  Complex numbers, objects and text are refused."""
+    """The values as a float64 array, without a copy if they are one.  Raises for complex numbers, objects and text."""
     if type(values) is np.ndarray and values.dtype is _FLOAT64:
         return values
     return array_of(name, values).astype(_FLOAT64, copy=False)

@@ -4,8 +4,8 @@ In CSV a number is named by its quantity and its joint: q.elbow, or q.base[0], q
 So it is written; q1, q2, ..., in the order of q, is read as well.  In npz a quantity is an array of shape (rows,
 numbers).  The time is t.
 
-Tables do not say whether angles are in radians or degrees, but motions that linkwise wrote show it: beside their states
-stand kinetic energies (CSV), or they are always in radians (npz of ``save``).
+Tables do not state whether angles are in radians or degrees.  Files of linkwise imply it: CSV has kinetic energies
+beside the states, and npz of ``save`` is always in radians.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .states import Float64Array
 from .trees import kinetic_energy
 
 QUANTITIES = ("q", "v", "a", "tau")
-ANGULAR = ("q", "v", "a")  # quantities that may be angles, or rates of such
+ANGULAR = ("q", "v", "a")  # quantities that may be angles or their rates
 ENDINGS = (".csv", ".npz")
-ZIP = b"PK"  # how archives begin
+ZIP = b"PK"  # first bytes of archives
 KINETIC = "kinetic_energy"  # the column of a motion's table
-ABOUT = "about"  # the array in which ``save`` keeps all that is no number: such files are in radians
+ABOUT = "about"  # array of ``save`` for everything but numbers: such files are in radians
 MAX_ANGLE, MAX_LENGTH = 4.0 * np.pi, 50.0  # beyond these, numbers look like degrees and millimetres
 Table = dict[str, np.ndarray]  # t (rows,), q (rows, nq), v, a, tau (rows, nv)
 
@@ -126,11 +126,11 @@ def read_table(
     degrees: bool = False,
     trust_units: bool = False,
 ) -> dict[str, Float64Array]:
-    """The quantities ``needed`` of a .csv or .npz file, and those of ``optional`` that are there: t (rows,), q (rows,
-    nq), and v, a, tau (rows, nv), in radians and metres.  Columns of CSV go by name, q.elbow, whatever their order.
+    """The quantities ``needed`` of a .csv or .npz file, and the ``optional`` ones if present: t (rows,), q (rows, nq),
+    and v, a, tau (rows, nv), in radians and metres.  Columns of CSV are identified by name, q.elbow, in any order.
 
-    path          a file, or a binary stream, which messages call standard input
-    degrees       whether angles in the file are in degrees; contradicted by kinetic energies of a motion, an error
+    path          a file, or a binary stream, called standard input in messages
+    degrees       whether angles in the file are in degrees; raises if kinetic energies of a motion contradict it
     trust_units   accept positions that look like degrees or millimetres
     """
     require_mechanism(mech)
@@ -142,8 +142,8 @@ def read_table(
         data = file.read_bytes()
     else:
         source, suffix, data = "standard input", None, path.read()
-    archived = suffix == ".npz" or (suffix is None and data.startswith(ZIP))  # a pipe has no ending to go by
-    table, written_in_degrees = (_from_npz if archived else _from_csv)(source, data, mech, (*needed, *optional))
+    archived = suffix == ".npz" or (suffix is None and data.startswith(ZIP))  # a pipe has no file ending
+    table, written_in_degrees = (_read_npz if archived else _read_csv)(source, data, mech, (*needed, *optional))
     missing = [name for name in needed if name not in table]
     if missing:
         raise MechanismError(f"{source} has no {_listed(missing, mech)}; needed are {_listed(needed, mech)}")
@@ -163,7 +163,7 @@ def _listed(names: Iterable[str], mech: Mechanism) -> str:
     return ", ".join(" ... ".join(dict.fromkeys((*every[name][:1], *every[name][-1:]))) for name in names)
 
 
-def _from_csv(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) -> tuple[Table, bool | None]:
+def _read_csv(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) -> tuple[Table, bool | None]:
     """The quantities in the file, and whether their angles are in degrees (None if unknown)."""
     try:
         text = data.decode("utf-8-sig")
@@ -172,7 +172,7 @@ def _from_csv(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) ->
     lines = [(n, cells) for n, cells in enumerate(csv.reader(text.splitlines()), 1) if any(c.strip() for c in cells)]
     if not lines:
         raise MechanismError(f"{file} is empty; its first line names the columns")
-    lines = _without_empty_columns(lines)
+    lines = _drop_empty_columns(lines)
     names = [name.strip() for name in lines[0][1]]
     names[0] = names[0].removeprefix("#").strip()  # numpy.savetxt begins its header with one
     if len(names) == 1 and set(names[0]) & set(";\t"):
@@ -187,16 +187,16 @@ def _from_csv(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) ->
     if len(lines) == 1:
         raise MechanismError(f"{file} has no rows below the names of the columns")
     rows = np.array([_row(file, line, names, cells) for line, cells in lines[1:]])
-    places = {name: _place(file, name, mech) for name in names}
+    columns_of = {name: _place(file, name, mech) for name in names}
     table: Table = {}
     is_motion = KINETIC in names and "q" in wanted
     for quantity in dict.fromkeys((*wanted, "v") if is_motion else wanted):
         if quantity == "t":
-            if "t" in places:
+            if "t" in columns_of:
                 table["t"] = rows[:, names.index("t")]
             continue
         columns: dict[int, str] = {}
-        for name, at in places.items():
+        for name, at in columns_of.items():
             if at and at[0] == quantity and columns.setdefault(at[1], name) != name:
                 raise MechanismError(f"{file}: the columns {columns[at[1]]!r} and {name!r} are the same number")
         absent = [name for k, name in enumerate(column_names(mech, quantity)) if k not in columns]
@@ -210,7 +210,7 @@ def _from_csv(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) ->
     return {name: table[name] for name in wanted if name in table}, in_degrees
 
 
-def _without_empty_columns(lines: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+def _drop_empty_columns(lines: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """Drop trailing columns without names and values, which spreadsheets append."""
     used = max(len(cells) - next(k for k, cell in enumerate(reversed(cells)) if cell.strip()) for _, cells in lines)
     return [(number, cells[:used]) for number, cells in lines]
@@ -228,7 +228,7 @@ def _row(file: str, line: int, names: Sequence[str], cells: Sequence[str]) -> li
 
 
 def _place(file: str, name: str, mech: Mechanism) -> tuple[str, int] | None:
-    """Quantity and index that a column holds; None for what has no index."""
+    """Quantity and index of a column; None for a column without index."""
     if name == "t" or name.endswith("energy") or name.startswith("ctrl."):
         return None
     match = re.fullmatch(r"(q|v|a|tau)(\d+)", name)
@@ -259,7 +259,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _from_npz(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) -> tuple[Table, bool | None]:
+def _read_npz(file: str, data: bytes, mech: Mechanism, wanted: Sequence[str]) -> tuple[Table, bool | None]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)), np.load(io.BytesIO(data), allow_pickle=False) as archive:
             in_degrees = False if ABOUT in archive.files else None

@@ -1,4 +1,4 @@
-"""Total rates of any mechanism: kernels of trees, and those of quasi-velocities where there are constraints."""
+"""Total rates of any mechanism: kernels of trees, and of quasi-velocities under constraints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..mechanism import Mechanism, MechanismError
 from .states import Float64Array
 
 
-def of_any_mechanism(
+def evaluate_total_rates(
     mech: Mechanism,
     name: str,
     arrays: Sequence[Any],
@@ -21,9 +21,9 @@ def of_any_mechanism(
     independent: Any = None,
     wrenches: Any = None,
 ) -> Any:
-    """What an algorithm of total rates gives for q and vectors; of mechanisms with constraints too."""
+    """The result of an algorithm of total rates for q and vectors, of any mechanism."""
     if getattr(mech, "loops", ()):
-        return within_constraints(name, mech, arrays, normalized, independent, wrenches)
+        return constrained_total_rates(name, mech, arrays, normalized, independent, wrenches)
     if independent is not None:
         raise MechanismError(
             "independent= chooses among coordinates that constraints couple, and there are none: leave it out"
@@ -33,7 +33,7 @@ def of_any_mechanism(
     return function(*arrays, *(() if wrenches is None else (wrenches,)))
 
 
-def within_constraints(
+def constrained_total_rates(
     name: str,
     mech: Mechanism,
     arrays: Sequence[Any],
@@ -41,8 +41,8 @@ def within_constraints(
     independent: Any = None,
     wrenches: Any = None,
 ) -> Any:
-    """By the kernel for the motions around the initial configuration; where it has no numbers, by that for motions
-    around the first of the configurations, which may have other degrees of freedom."""
+    """The result of the kernel for elimination orders of the initial configuration.  If it is NaN, the result for
+    orders at the first of the configurations, which may have other degrees of freedom."""
     if independent is not None:
         independent = (independent,) if isinstance(independent, str) else tuple(independent)
     q = arrays[0]
@@ -52,9 +52,9 @@ def within_constraints(
     request = (name, *ports, ("normalized", normalized))
     chosen: tuple[Any, ...] = () if independent is None else (("independent_velocities", independent),)
     try:
-        with np.errstate(invalid="ignore"):  # of states in doubt, which are looked at next
+        with np.errstate(invalid="ignore"):  # NaN states are checked next
             result, wrong = kernel_function(mech, (*request, *chosen))(*arrays), None
-    except KernelError as error:  # of the number of motions that constraints allow, maybe
+    except KernelError as error:  # perhaps another number of degrees of freedom
         result, wrong = None, error
     if result is None or _lacks_numbers(result, arrays):
         around = np.asarray(q, dtype=float).reshape(-1, mech.nq)
@@ -76,7 +76,7 @@ def within_constraints(
 
 
 def _around(mech: Mechanism, q: Float64Array) -> tuple[Any, tuple[int, ...] | None]:
-    """How constraints are eliminated around q, and which velocities are independent there; kept for as many independent
+    """Elimination orders around q and the independent velocities there, stored by the number of independent
     constraints."""
     from ..constraints.elimination_orders import fronts_around, independent_places
     from ..constraints.equations import degrees_of_freedom

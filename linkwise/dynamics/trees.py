@@ -1,11 +1,11 @@
 """The public functions of arrays.  Each compiles its kernel on first use and keeps it with the mechanism.
 
 Terms of the equation of motion M a + h = tau - G* lambda (mass matrix, bias, gravity) are those of the spanning tree,
-also where constraints act; what is solved for (accelerations, forces, reactions) is under them.  q is (nq,), v, a and
+also with constraints; solutions (accelerations, forces, reactions) satisfy them.  q is (nq,), v, a and
 tau are (nv,), each with any leading batch shape; see docs/conventions.md for frames.
 All-float32 arguments give float32 results, everything else is computed in float64.  Kernels of trees, and of terms of
-the equation of motion, compute in float32; what is solved for under constraints, with force elements or with settings
-is computed in float64 and rounded, as ranks and pivots of constraints take double precision to decide.
+the equation of motion, compute in float32.  Solutions under constraints, with force elements or with settings are
+computed in float64 and rounded, because ranks and pivots of constraints need double precision.
 """
 
 from __future__ import annotations
@@ -49,23 +49,21 @@ def inverse_dynamics(
     """Joint forces (nv,) that give accelerations ``a`` (RNEA), without springs and other force elements
     (``forces="none"``); ``wrenches`` (n_links, 6) act on the links, in link frames.
 
-    Where constraints hold, forces are not unique: of all that produce the motion the least are given, a force counting
-    as a torque at the mechanism's length.  They are zero at joints not ``actuated`` (default: all are, and a
-    ``MechanismWarning`` tells where floating ones get forces) or at those that are ``unactuated``.  What is left out is
-    zero: from rest, no accelerations.
+    With constraints, forces are not unique: the result has the least norm, a force counting as a torque at the
+    mechanism's length.  It is zero at joints that are not ``actuated`` (default: all are, with a ``MechanismWarning``
+    for forces at floating joints), or at ``unactuated`` ones.  Omitted arguments are zero.
 
-    a              (nv,), consistent with the constraints; with ``independent`` (as for ``forward_dynamics``) only those
-                   of these joints, rows or coordinates, the rest follows; by joint, {"crank": 2.0}, these are
-                   independent.  Degrees of freedom beyond the independent ones, such as the rotation of a rod between
-                   two balls, follow freely if the joints that are not actuated leave just one way
-    weights        one positive number per actuated coordinate: the forces with the least sum of weights * force^2 are
-                   given in place of those above
-    distribution   (actuated coordinates, k) or (actuated coordinates,): patterns by which the effort is shared, one per
-                   column; the forces are ``distribution @ x`` with the x that produces the motion, the smallest if k
-                   exceeds the degrees of freedom
-    active         (..., len(mech.loops)) booleans: constraints that hold, state by state; default: all
-    forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``: the joint forces are then those
-                   that are missing beside them
+    a              (nv,), consistent with the constraints.  With ``independent`` (as for ``forward_dynamics``), only the
+                   accelerations of these joints, rows or coordinates; accelerations by joint, {"crank": 2.0}, are
+                   independent.  Further degrees of freedom, such as the spin of a rod between two ball joints, move
+                   freely if the unactuated joints determine them
+    weights        one positive number per actuated coordinate: minimize the sum of weights * force^2 instead
+    distribution   (actuated coordinates, k) or (actuated coordinates,): patterns of shared effort, one per column; the
+                   forces are ``distribution @ x`` with the x that produces the motion, the smallest if k exceeds the
+                   degrees of freedom
+    active         (..., len(mech.loops)) booleans: active constraints, state by state; default: all
+    forces, ctrl, activation   active force elements, as for ``forward_dynamics``; their forces are subtracted from the
+                   joint forces
     """
     if not settings:
         if wrenches is not None:
@@ -91,19 +89,18 @@ def joint_wrenches(
     the joint's own), at the link's origin, in link axes; ``wrenches`` as in inverse dynamics, without springs and other
     force elements (``forces="none"``).
 
-    They belong to the accelerations ``a``, or to those that joint forces ``tau`` lead to.  Along the degrees of freedom
-    of a joint it is the joint force but for the rotor's part: H f = tau - armature * a.
+    The motion is given by accelerations ``a`` or joint forces ``tau``.  Along the degrees of freedom of a joint the
+    wrench is the joint force without the rotor's part: H f = tau - armature * a.
 
-    Where constraints hold, accelerations alone do not tell how joints share a load: ``a`` stands for the joint forces
-    that ``inverse_dynamics`` gives for it, of the joints that are ``actuated``.  Joints that close loops have
-    ``lw.constraints.loop_reactions``.  Reactions of overconstrained mechanisms are not determined by rigid-body
-    mechanics: they belong to the multipliers of least norm, forces counting as moments at the longest offset that the
-    mechanism has.  Couplings act along the degrees of freedom alone: forces of teeth, which mesh at places they do not
-    know, are not among the wrenches.  A kernel (``lw.compile``) takes q, v and a without constraints, q, v and tau with
-    them.
+    With constraints, accelerations do not determine how joints share a load: ``a`` stands for the forces of
+    ``inverse_dynamics`` at the ``actuated`` joints.  Joints that close loops have ``lw.constraints.loop_reactions``.
+    Rigid-body mechanics does not determine reactions of overconstrained mechanisms: they belong to the multipliers of
+    least norm, forces counting as moments at the mechanism's longest offset.  Couplings act along the degrees of
+    freedom only; tooth forces are not among the wrenches.  A kernel (``lw.compile``) takes q, v and a without
+    constraints, q, v and tau with them.
 
-    active         (..., len(mech.loops)) booleans: constraints that hold, state by state; default: all
-    forces, ctrl, activation   force elements that act too, as for ``forward_dynamics``
+    active         (..., len(mech.loops)) booleans: active constraints, state by state; default: all
+    forces, ctrl, activation   active force elements, as for ``forward_dynamics``
     """
     if not settings:
         if wrenches is not None:
@@ -128,40 +125,40 @@ def forward_dynamics(
     **settings: Unpack[ForwardDynamicsSettings],
 ) -> Float64Array:
     """Accelerations (nv,) under joint forces ``tau`` and external ``wrenches`` (n_links, 6), in link frames (ABA), all
-    constraints kept; without springs and other force elements (``forces="none"``).  What is left out is zero.
+    constraints kept; without springs and other force elements (``forces="none"``).  Omitted arguments are zero.
 
-    forces       force elements that act too: "none"; "all", what ``mech.with_acting`` leaves switched on; kinds of them
-                 by name ("springs", "damping", "friction", "limits", "actuators", "tendons", "gravity_compensation",
+    forces       active force elements: "none"; "all", those that ``mech.with_acting`` leaves switched on; kinds by
+                 name ("springs", "damping", "friction", "limits", "actuators", "tendons", "gravity_compensation",
                  "fluid", "contact"); a ``lw.forces.Passive``; or a sequence of kinds and a ``lw.forces.Passive``
     ctrl         (..., n_ctrl): control inputs of ``mech.forces.actuator_names``, or {actuator: input}; zero if left out
     activation   (..., n_activation): states of actuators with dynamics, zero if left out
-    active       (..., len(mech.loops)) booleans: constraints that hold, state by state; the others let go, as
-                 contacts do; one kernel serves all
-    method       of trees: one of the papers' algorithms, which differ in rounding and cost only: "biased", "bias_free",
+    active       (..., len(mech.loops)) booleans: active constraints, state by state; others are released, like open
+                 contacts; one kernel serves all masks
+    method       trees: one of the papers' algorithms, which differ in rounding and cost only: "biased", "bias_free",
                  "without_dalembert_forces" (rodriguez1992 Algorithms 3, 1 and 4), "filter_and_smoother" (rodriguez1986
-                 Result 8.1, known as the articulated-body algorithm), "two_sweeps" (inwards and outwards, none for
-                 velocities before; rodriguez1992, end of VII-D), "composite_bodies" (the mass matrix, factored; Walker
-                 and Orin 1982).  By default "composite_bodies" for arms of up to seven revolute joints, "biased" where
-                 most joints are revolute about skew axes, "bias_free" where joints mimic others (the only one that
-                 takes coupled joints), else "filter_and_smoother".
-                 Where constraints hold: "elimination" (by default; compiled: loops are eliminated cluster by cluster,
-                 in O(N); states that are singular or nearly so are left to "svd"), "svd" (spencer2004 3.5; the
-                 reference, does not fail at singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
+                 Result 8.1, known as the articulated-body algorithm), "two_sweeps" (inwards and outwards, no
+                 velocity sweep; rodriguez1992, end of VII-D), "composite_bodies" (the mass matrix, factored; Walker and
+                 Orin 1982).  By default "composite_bodies" for arms of up to seven revolute joints, "biased" if most
+                 joints are revolute about skew axes, "bias_free" with mimic joints (the only one for coupled joints),
+                 else "filter_and_smoother".
+                 With constraints: "elimination" (default; compiled: loops are eliminated cluster by cluster, in O(N);
+                 singular and nearly singular states are left to "svd"), "svd" (spencer2004 3.5; the reference, valid
+                 in singular positions), "lagrange" (2.4, 2.5), "partitioning", "tangent",
                  "differentiable" (2.43 with different K); they agree away from singular positions
     independent  coordinates of the null space: names of joints and coordinates ("platform.x"), rows (p, nv) with
                  dy/dt = rows v, ``Coordinates`` or ``lw.kinematics.implicit_coordinates(...)`` (2.25-2.31)
     baumgarte    (alpha, beta): loops are pulled closed, g'' + 2 alpha g' + beta^2 g = 0 (3.8, 3.9)
     damping      softens constraints (3.3): the damped least-squares inverse of G, with this fraction of its largest
-                 singular value, in place of the pseudo-inverse; accelerations stay bounded, and do not keep loops
-                 closed near singular positions
-    rank         (...): no more than this many constraints are independent: for states with loops not exactly closed
-    tolerance    singular values of G below this fraction of the largest count as zero, 1e-8 if none is given; then
-                 constraints that are redundant but for the rounding of the data (``redundancy``) do not count
+                 singular value, replaces the pseudo-inverse; accelerations stay bounded, but loops may open near
+                 singular positions
+    rank         (...): upper bound of the number of independent constraints, for loops that are not exactly closed
+    tolerance    singular values of G below this fraction of the largest count as zero, by default 1e-8,
+                 and constraints redundant up to the rounding of the data (``redundancy``) do not count
 
-    With ``baumgarte``, ``independent``, ``damping`` or another ``tolerance`` the elimination has no part: "svd" is
-    taken.  Where loops are open by more than a thousandth of their size or 1 mrad and ``baumgarte`` does not close
-    them, a ``MechanismWarning`` says so: the accelerations keep them as open as they are.  So does one where velocities
-    open them: velocities by joint, {"crank": 10.0}, are completed to such that do not.
+    With ``baumgarte``, ``independent``, ``damping`` or ``tolerance``, "elimination" is replaced by "svd".  A
+    ``MechanismWarning`` reports loops open by more than a thousandth of their size or 1 mrad, unless ``baumgarte``
+    closes them, and velocities that open loops.  Velocities by joint, {"crank": 10.0}, are completed to consistent
+    ones.
     """
     if not settings and method is None:
         if wrenches is not None:
@@ -181,14 +178,13 @@ def forward_link_accelerations(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau:
 @of_algorithm("acceleration_parts")
 def acceleration_parts(mech: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Float64Array:
     """(3, nv): accelerations due to joint forces, to gyroscopic forces, and to bias accelerations with gravity; their
-    sum is forward dynamics (rodriguez1986 10.2).  The split, not the sum, depends on where link frames have their
-    origins."""
+    sum is forward dynamics (rodriguez1986 10.2).  The split, not the sum, depends on the origins of link frames."""
     return kernel_function(mech, "acceleration_parts")(q, v, tau)
 
 
 @of_algorithm("mass_matrix")
 def mass_matrix(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(nv, nv), symmetric, armature included."""
+    """(nv, nv): the mass matrix, symmetric, armature included."""
     return kernel_function(mech, "mass_matrix")(q)
 
 
@@ -208,18 +204,17 @@ def mass_matrix_derivatives(mech: Mechanism, q: ArrayLike) -> Float64Array:
 def bias_force(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
     """(nv,): Coriolis, centrifugal and gravity forces, h in M a + h = tau - G* lambda.
 
-    Constraints do not change h, as they do not change the mass matrix M.  ``inverse_dynamics`` gives the forces that a
-    motion needs.
+    Constraints change neither h nor the mass matrix M.  ``inverse_dynamics`` returns the forces of a motion.
     """
     return kernel_function(mech, "bias_force")(q, v)
 
 
 @of_algorithm("gravity_force")
 def gravity_force(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """(nv,): the gradient of the potential energy; joint forces that hold a mechanism without loops still.
+    """(nv,): the gradient of the potential energy: joint forces that hold a tree still.
 
-    With constraints it is the same term of the equations of motion (see ``bias_force``), but holds the spanning tree:
-    what holds the mechanism, with fewer motors, is ``static_forces``.
+    With constraints it is the same term of the equations of motion (see ``bias_force``), and holds the spanning tree;
+    ``static_forces`` hold the mechanism, with fewer motors.
     """
     return kernel_function(mech, "gravity_force")(q)
 
@@ -236,11 +231,11 @@ def static_forces(
     **settings: Unpack[StaticForcesSettings],
 ) -> Float64Array:
     """(nv,): joint forces that hold the mechanism still against gravity and ``wrenches`` (n_links, 6) on the links, in
-    link frames, which ``lw.forces.wrenches_at`` makes of pushes; without springs and other force elements
+    link frames (``lw.forces.wrenches_at`` converts pushes on frames); without springs and other force elements
     (``forces="none"``).
 
-    Without wrenches they are ``gravity_force`` where no constraints hold.  Where they do, forces are not unique: they
-    are the least of those joints that are ``actuated``, as for ``inverse_dynamics``, whose arguments the others are.
+    For a tree without wrenches they are ``gravity_force``.  With constraints they are the least forces of the
+    ``actuated`` joints, as for ``inverse_dynamics``, which explains the other arguments.
     """
     if not settings:
         if wrenches is not None:
@@ -292,13 +287,13 @@ def jacobian(mech: Mechanism, q: ArrayLike, link: str, frame: str = "link") -> F
 
 @of_algorithm("kinetic_energy")
 def kinetic_energy(mech: Mechanism, q: ArrayLike, v: ArrayLike) -> Float64Array:
-    """Scalar per state; rotors (armature) included."""
+    """Scalar per state: kinetic energy, rotors (armature) included."""
     return kernel_function(mech, "kinetic_energy")(q, v)
 
 
 @of_algorithm("potential_energy")
 def potential_energy(mech: Mechanism, q: ArrayLike) -> Float64Array:
-    """Scalar per state: of the moving links in the field of gravity, zero at the world's origin."""
+    """Scalar per state: potential energy of gravity of the moving links, zero at the world's origin."""
     return kernel_function(mech, "potential_energy")(q)
 
 
@@ -333,13 +328,14 @@ def difference(mech: Mechanism, q0: ArrayLike, q1: ArrayLike) -> Float64Array:
 
 
 def interpolate(mech: Mechanism, q0: ArrayLike, q1: ArrayLike, s: ArrayLike) -> Float64Array:
-    """(nq,): between q0, where s = 0, and q1, where s = 1, along the motion with constant v that leads from the one to
-    the other; beyond them too.  All broadcast: s of shape (100, 1) gives a path of 100 configurations or more."""
+    """(nq,): configuration at s on the motion with constant v from q0 (s = 0) to q1 (s = 1), and beyond.  All
+    broadcast: s of shape (100, 1) gives a path of 100 configurations or more."""
     return integrate(mech, q0, difference(mech, q0, q1), s)
 
 
 def neutral(mech: Mechanism) -> Float64Array:
-    """(nq,): every joint at its zero, where its two sides coincide: angles and lengths 0, quaternions [1, 0, 0, 0]."""
+    """(nq,): the configuration with every joint at zero, its two sides coinciding: angles and lengths 0, quaternions
+    [1, 0, 0, 0]."""
     require_mechanism(mech)
     return np.array([x for body in mech.bodies if not body.mimic for x in body.kind.neutral()])
 
@@ -347,8 +343,8 @@ def neutral(mech: Mechanism) -> Float64Array:
 def random_state(
     mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = (), within_limits: bool = False
 ) -> tuple[Float64Array, Float64Array]:
-    """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.  Loops are not
-    looked at and are open there: ``constraints.assemble`` closes them, ``constraints.project`` makes velocities fit.
+    """Random (q, v) of shape ``shape + (nq,)``, ``shape + (nv,)``; valid quaternions, normal velocities.  Loops are
+    open: ``constraints.assemble`` closes them, ``constraints.project`` makes velocities consistent.
 
     within_limits   keep to the limits of q and v (``mech.limits``), those of mimic joints included: uniform where a
                     range is finite

@@ -20,8 +20,8 @@ from ..motion.step_kernels import (
     DRIVE,
     arrays_by_name,
     check_numbers,
+    is_reliable,
     optional_inputs,
-    relied_on,
     step_inputs,
     step_length,
     stride,
@@ -178,7 +178,7 @@ def _motion(called: Signature, steps: int, every: int, nq: int, nv: int) -> Call
             inputs = {**fixed, **now, **dict(zip(names, state, strict=True))}
             end, *trust = call_p.bind(*(inputs[name] for name in called.names), called=called)
             if trust:
-                end = jnp.where(relied_on(trust[0])[..., None], end, jnp.nan)
+                end = jnp.where(is_reliable(trust[0])[..., None], end, jnp.nan)
             return tuple(jnp.split(end, (nq, nq + nv), axis=-1)[: len(names)]), None
 
         def record(state: tuple[Any, ...], now: dict[str, Any]) -> tuple[Any, Any]:

@@ -36,8 +36,8 @@ def _logarithm(pose: Matrix) -> list[Scalar]:
 
 _exp = Compiled("se3_exp", _exponential, twist=(6,))
 _log = Compiled("se3_log", _logarithm, pose=(4, 4))
-_exp_jacobian = Compiled("se3_exp_jacobian", partial(quat.of_twists, quat.exponential_jacobian), twist=(6,))
-_log_jacobian = Compiled("se3_log_jacobian", partial(quat.of_twists, quat.logarithm_jacobian), twist=(6,))
+_exp_jacobian = Compiled("se3_exp_jacobian", partial(quat.extend_to_twists, quat.exponential_jacobian), twist=(6,))
+_log_jacobian = Compiled("se3_log_jacobian", partial(quat.extend_to_twists, quat.logarithm_jacobian), twist=(6,))
 
 
 def pose(rotation: ArrayLike, position: ArrayLike) -> Float64Array:

@@ -15,7 +15,7 @@ from ..compiler.kernel import Kernel
 from ..compiler.pipeline import compile
 from ..compiler.store import float64_function, stored
 from ..constraints.decomposition import times
-from ..constraints.solver import answer, answers, compiled_dofs
+from ..constraints.solver import call_kernel, compiled_dofs, is_reliable
 from ..constraints.variations import State, applied_force, numbered, variations
 from ..dynamics.resolved import resolved
 from ..mechanics.algorithms.algorithm import SOLVES_CONSTRAINED, Algorithm
@@ -81,7 +81,7 @@ def _compiled_form(at: State, wanted: Any) -> LocalForm | None:
     names, rows = chosen
     request = _linearization if at.wrenches is None else _linearization_with_wrenches
     arguments = (at.q, at.v, applied_force(at), rows, *(() if at.wrenches is None else (at.wrenches,)))
-    results = answer(at.mech, request, *arguments)
+    results = call_kernel(at.mech, request, *arguments)
     if results is None:
         return None
     a, b, drift, tangent, acceleration = results
@@ -209,7 +209,7 @@ def _model_of_one_state(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.n
     if run is None or not q.shape == v.shape == tau.shape == shape:
         return None
     a, b, drift, tangent, acceleration, reliability, independent = run(q, v, tau)
-    if not answers(reliability):
+    if not is_reliable(reliability):
         return None
     try:
         fields = shared[independent.tobytes()].copy()  # much quicker than a dictionary made key by key
@@ -227,7 +227,7 @@ def _model_of_batch(mech: Mechanism, q: np.ndarray, v: np.ndarray, tau: np.ndarr
     chosen = _partition(mech, q.reshape(-1, q.shape[-1])[0])
     if chosen is None:
         return None
-    results = answer(mech, _linearization, q, v, tau, chosen.rows)
+    results = call_kernel(mech, _linearization, q, v, tau, chosen.rows)
     if results is None:
         return None
     a, b, drift, tangent, acceleration = results
@@ -262,7 +262,7 @@ class _Partition(NamedTuple):
 
 def _partition(mech: Mechanism, q: np.ndarray) -> _Partition | None:
     """Coordinates that describe the motion near q well; None if the elimination is not reliable."""
-    results = answer(mech, _partition_kernel, q)
+    results = call_kernel(mech, _partition_kernel, q)
     return None if results is None else _partition_at(mech, results[0])
 
 

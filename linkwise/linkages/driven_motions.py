@@ -14,8 +14,8 @@ import numpy as np
 from ..constraints.accelerations import curvature_of, independent_at, terms
 from ..constraints.decomposition import decompose, row_sizes, times
 from ..constraints.equations import decomposed_jacobian, require_finite, velocity_rows, warn_if_open
-from ..constraints.formulations import UnsuitableCoordinates, basis_by
-from ..constraints.idle_motions import hint, told_of_idle_motions
+from ..constraints.formulations import UnsuitableCoordinates, acceleration_basis
+from ..constraints.idle_motions import explain_idle_motions, hint
 from ..constraints.named_coordinates import is_beside_velocities, named_coordinate, rates_of_inputs
 from ..constraints.redundancy import closable_error
 from ..constraints.singular import are_singular
@@ -192,14 +192,14 @@ def driven_motion(
     q = np.broadcast_to(q, (*common_batch({"v": rate.shape[:-1], "a": change.shape[:-1]}), mech.nq))
     _require_regular(mech, q, inputs)
     jacobian = terms(mech, q, np.zeros(mech.nv)).jacobian
-    with told_of_idle_motions(mech, q, inputs), _explain_inputs(mech, q, tuple(rates), tuple(changes)):
+    with explain_idle_motions(mech, q, inputs), _explain_inputs(mech, q, tuple(rates), tuple(changes)):
         chosen = independent_at(mech, q, inputs)
         aims = np.broadcast_to(mech.constraints.drive_rates, jacobian.shape[:-1])
-        basis, offset = basis_by("partitioning", jacobian, -aims, decomposed_jacobian(mech, jacobian), chosen)
+        basis, offset = acceleration_basis("partitioning", jacobian, -aims, decomposed_jacobian(mech, jacobian), chosen)
         velocities = times(basis[..., : rate.shape[-1]], rate) + offset
         at = terms(mech, q, velocities)
         svd = decomposed_jacobian(mech, at.jacobian)
-        basis, offset = basis_by("partitioning", at.jacobian, at.bias, svd, chosen)
+        basis, offset = acceleration_basis("partitioning", at.jacobian, at.bias, svd, chosen)
         change = change - curvature_of(mech, q, velocities, inputs)
     return DrivenMotion(mech, q, velocities, times(basis[..., : change.shape[-1]], change) + offset, inputs)
 

@@ -1,4 +1,4 @@
-"""What the papers say: operator expressions, recursions over links, joints, spatial algebra, scalars.
+"""The mechanics of the papers: operator expressions, recursions over links, joints, spatial algebra, scalars.
 
-Written for one state and without a machine in sight: scalars are numbers or symbols, and nothing here can tell which.
+Written for one state and independent of machines: scalars are numbers or symbols, which the code does not distinguish.
 """

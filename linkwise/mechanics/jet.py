@@ -1,5 +1,5 @@
-"""Numbers that carry derivatives, so that mechanics code differentiates itself: jets the first two along a path, duals
-the first along several directions."""
+"""Automatic differentiation of mechanics code: jets have the first two derivatives along a path, duals the first along
+several directions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .scalar import Scalar, atan2, cos, is_zero, select, sin, sqrt
 class Jet:
     """A number with its first and second derivative; each part is a constant or a traced value.
 
-    Everything written on scalars runs on jets.  A result whose derivatives are structural zeros comes back as its
-    plain value, so what does not move costs nothing.  Jets do not nest: derivatives along two paths would be mixed up.
+    All code on scalars runs on jets.  A result whose derivatives are structural zeros becomes its plain value, so
+    constants cost nothing.  Jets do not nest: derivatives along two paths would be confused.
     """
 
     __slots__ = ("value", "first", "second")
@@ -76,7 +76,7 @@ class Jet:
     def __gt__(self, other: Any) -> Any:
         return _condition(self.value > parts(other)[0])
 
-    # The functions behind linkwise.extend.scalar.
+    # Implementations of linkwise.extend.scalar.
 
     def _through(self, value: Scalar, slope: Scalar, curvature: Scalar) -> Any:
         """f(self) from f, f' and f'' at the value."""
@@ -135,7 +135,7 @@ def parts(x: Any) -> tuple[Scalar, Scalar, Scalar]:
 class Dual:
     """A number with its derivatives along several directions; each part is a constant or a traced value.
 
-    Everything written on scalars runs on duals, jets too: the parts of a jet may be duals, those of a dual are plain.
+    All code on scalars runs on duals, including jets: the parts of a jet may be duals, the parts of a dual are plain.
     """
 
     __slots__ = ("value", "slopes")
@@ -199,7 +199,7 @@ class Dual:
     def __gt__(self, other: Any) -> Any:
         return NotImplemented if isinstance(other, Jet) else _dual_condition(self.value > value_of(other))
 
-    # The functions behind linkwise.extend.scalar.
+    # Implementations of linkwise.extend.scalar.
 
     def _through(self, value: Scalar, slope: Scalar) -> Any:
         """f(self) from f and f' at the value."""

@@ -1,6 +1,6 @@
-"""What callers have registered in this process, by kind and name: methods and targets of their own.
+"""User registrations of this process, by kind and name: methods and targets.
 
-Algorithms look these up by name, so that what is kept from one process to the next depends on them.
+Algorithms look these up by name, so the program cache depends on them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Numbers at several states at once. Mechanics code runs on them as on symbols, so that its pivots and cost are known
-before it is compiled.
-"""
+"""Numbers at several states at once. Mechanics code runs on them as on symbols, which determines its pivots and cost
+before compilation."""
 
 from __future__ import annotations
 
@@ -22,14 +21,13 @@ class Tally:
         self.operations, self.most = 0, most
 
     def samples(self, values: Any) -> list[Samples]:
-        """(..., n): the n numbers of states, each over all states."""
+        """(..., n): n numbers per state, each as ``Samples`` over all states."""
         columns = np.asarray(values, dtype=float)
         return [Samples(columns[..., k].ravel(), self) for k in range(columns.shape[-1])]
 
 
 class Samples:
-    """One number at several states.  Constants fold as they do in a trace: what is zero everywhere by structure costs
-    nothing."""
+    """One number at several states. Constants fold as in a trace: structural zeros cost nothing."""
 
     __slots__ = ("values", "tally")
     __array_ufunc__ = None
@@ -83,7 +81,7 @@ class Samples:
     def __rtruediv__(self, other: Any) -> Any:
         return 0.0 if other == 0.0 else self._of(other / self.values)
 
-    def __neg__(self) -> Samples:  # mostly part of what follows
+    def __neg__(self) -> Samples:  # usually part of the next operation
         return Samples(-self.values, self.tally)
 
     def __pow__(self, exponent: Any) -> Any:
@@ -121,5 +119,5 @@ def _values(x: Any) -> Any:
 
 
 def values_of(x: Any) -> Any:
-    """The numbers behind a scalar: of ``Samples`` an array, of a constant itself."""
+    """The array of ``Samples``; a constant unchanged."""
     return _values(x)

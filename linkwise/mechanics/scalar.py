@@ -1,4 +1,4 @@
-"""Scalar functions that work alike on floats and on traced values: the one place where these differ."""
+"""Scalar functions that work alike on floats and on traced values: the only place that distinguishes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
-__all__ = ["atan2", "cos", "select", "sin", "sqrt"]  # for functions of the user's that are compiled
+__all__ = ["atan2", "cos", "select", "sin", "sqrt"]  # for the user's functions that are compiled
 __dir__ = __all__.copy
 
 Scalar = Any  # a float (constant) or a traced value

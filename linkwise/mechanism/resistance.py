@@ -2,14 +2,15 @@
 configuration.
 
 A velocity v has no kinetic energy if the mass centre of every link with mass stands still and no link rotates about an
-axis about which it has a moment of inertia.  The size of masses does not matter.  So rates of joints move no mass if
-certain rows times them vanish, and a joint is massless if its rates can be part of such a motion of the links beyond: a
-matter of ranks, at a random configuration.  Lengths are in units of the mechanism.
+axis about which it has a moment of inertia.  How large masses are does not matter, only where they are.  So the
+decision is one about directions: each link has the space of its motions that the links beyond and their joints can
+follow without moving any mass.  A sweep from tips to base finds these spaces at a random configuration.  Lengths are
+compared with those of the links that take part, so that units do not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -228,106 +229,141 @@ def _skew(vector: np.ndarray) -> np.ndarray:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-# -- motions that move no mass ------------------------------------------------------------------------------------
+# -- the sweep from tips to base ------------------------------------------------------------------------------------
 
 
 def _massless_at(mech: Mechanism, rng: np.random.Generator) -> tuple[MasslessJoint, ...]:
     """The massless joints at a random configuration."""
-    motions, bodies = _Motions(mech, rng), mech.bodies
-    joints = {body.joint: motions.idle_joint(i) for i, body in enumerate(bodies) if not body.resists_its_joint}
-    leaders = dict.fromkeys(body.mimic.joint for body in bodies if body.mimic)
-    if leaders and any(joints.values()):  # as free joints they would move without mass; perhaps not so together
-        driven = (*leaders, *(body.joint for body in bodies if body.mimic))
-        free = (i for i, body in enumerate(bodies) if not body.resists_its_joint and body.joint not in driven)
-        joints = {bodies[i].joint: motions.idle_joint(i, leaders) for i in free}
-        joints |= {joint: motions.idle_leader(joint) for joint in leaders}
-    massless = (joints.get(body.joint) for body in bodies if not body.mimic)
-    return tuple(joint for joint in massless if joint is not None)
+    joints = _Sweep(mech, rng).massless()
+    if joints and mech.coordinates.mimic_joints:  # as free joints they would move without mass; perhaps not so together
+        leaders = dict.fromkeys(body.mimic.joint for body in mech.bodies if body.mimic)
+        joints = _Sweep(mech, rng, tuple(leaders)).massless()
+    return joints
 
 
-class _Motions:
-    """Motions of links as linear functions of joint rates, at a random configuration.  Motions are ``[omega; v]`` with
-    lengths in units of the mechanism.
+class _Link(NamedTuple):
+    """One link of the sweep; motions are ``[omega; v / length]``.
+
+    length    by which linear velocities are divided: that of the links beyond which take part
+    resisted  (r, 6 + k) orthonormal rows: their products with a motion of the link, and with the k rates of joints that
+              others mimic, vanish if no mass beyond needs to move
+    motions   (6, n): unit vectors along the motions of the joint, but for coordinates with armature
+    into      (6, 6): motions of the parent ``[omega; v]`` as motions of this link
     """
 
-    def __init__(self, mech: Mechanism, rng: np.random.Generator) -> None:
-        self._mech, self._rng = mech, rng
-        self._length = max((_own_length(body) + _length(body.position) for body in mech.bodies), default=0.0) or 1.0
-        self._unit = np.array([1.0] * 3 + [self._length] * 3)
-        self._links: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-
-    def idle_joint(self, index: int, leaders: Collection[str] = ()) -> MasslessJoint | None:
-        """The joint of a body, if it and joints beyond can move while the parent and all mass stand still. ``leaders``,
-        and their mimic joints, stand still too.
-        """
-        rows, columns = self._rows([index], still=leaders)
-        bodies, joint = self._mech.bodies, self._mech.bodies[index].joint
-        at = columns[joint]
-        if not _is_idle(rows, at) and self._mech.tree.children[index]:
-            return None  # the inertia of a leaf that fails the careful test is that of no rigid body
-        null = np.linalg.svd(rows)[2][_rank(rows) :]
-        rates = np.linalg.svd(null[:, at])[0][:, 0] @ null if len(null) else np.zeros(rows.shape[1])
-        moving = [name for name, at in columns.items() if np.linalg.norm(rates[at]) > SAME_DIRECTION]
-        return MasslessJoint(joint, tuple(b.joint for b in bodies if b.joint in moving and b.joint != joint))
-
-    def idle_leader(self, joint: str) -> MasslessJoint | None:
-        """A joint that others mimic, if all together can move while all mass stands still."""
-        roots = [i for i, parent in enumerate(self._mech.tree.parents) if parent < 0]
-        rows, columns = self._rows(roots, together=True)
-        return MasslessJoint(joint) if _is_idle(rows, columns[joint]) else None
-
-    def _rows(
-        self, roots: Sequence[int], still: Collection[str] = (), together: bool = False
-    ) -> tuple[np.ndarray, dict[str, slice]]:
-        """Rows (r, n) whose products with rates of joints vanish if no mass beyond the roots moves, and the columns of
-        each joint. Mimic joints have the rates of their leaders, if they move ``together``, or their own.
-        """
-        mech, links, columns, width = self._mech, list(roots), dict[str, slice](), 0
-        for i in links:  # grows; links beyond one that resists all motions do not matter, if they move on their own
-            body = mech.bodies[i]
-            leader = body.mimic.joint if body.mimic else body.joint
-            name = leader if together else body.joint
-            if leader not in still and name not in columns:
-                columns[name] = slice(width, width + body.kind.nv)
-                width += body.kind.nv
-            links += mech.tree.children[i] if together or not _has_full_inertia(body) else ()
-        motions: dict[int, np.ndarray] = {}
-        rows = [np.zeros((0, width))]
-        for i in links:
-            body = mech.bodies[i]
-            along, into = self._link(i)
-            motion = into @ motions[body.parent] if body.parent in motions else np.zeros((6, width))
-            name = body.mimic.joint if body.mimic and together else body.joint
-            if name in columns:
-                ratio = body.mimic.ratio if body.mimic and together else 1.0
-                measures = mech.bodies[mech.body_index(name)].kind.measures("v")
-                units = [self._length if measure.of == LENGTH else 1.0 for measure in measures]
-                motion[:, columns[name]] += ratio * along * units
-                turned = [k for k, inertia in enumerate(body.armature) if inertia and ratio]
-                rows.append(np.eye(width)[columns[name]][turned])
-            motions[i] = motion
-            resisting = np.eye(6) if _has_full_inertia(body) else _directions(_own_rows(body) * self._unit)
-            rows.append(resisting @ motion)
-        return np.concatenate(rows), columns
-
-    def _link(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """(6, nv), (6, 6): motions of the link per unit of joint rates, and per motion of the parent."""
-        if index not in self._links:
-            body = self._mech.bodies[index]
-            q = _random_coordinates(body.kind, self._rng, self._length)
-            along, into = motions_at(body.kind, q), _link_transform(body, q)
-            self._links[index] = along / self._unit[:, None], into * self._unit / self._unit[:, None]
-        return self._links[index]
+    length: float
+    resisted: np.ndarray
+    motions: np.ndarray
+    into: np.ndarray
 
 
-def _is_idle(rows: np.ndarray, columns: slice) -> bool:
-    """Whether rates in these columns can be part of a motion on which all rows vanish."""
-    others = np.delete(rows, columns, axis=1)
-    return _rank(rows) - _rank(others) < columns.stop - columns.start
+class _Sweep:
+    """The spaces of resisted motions, link by link from the tips, at a random configuration.
+
+    leaders   joints that others mimic, if the sweep is to heed that: their rates are eliminated last, as several joints
+              share them.  Without it all joints are free
+    """
+
+    def __init__(self, mech: Mechanism, rng: np.random.Generator, leaders: tuple[str, ...] = ()) -> None:
+        self.mech, self.links = mech, dict[int, _Link]()
+        self._columns: dict[str, slice] = {}
+        self._width = 6
+        for joint in leaders:
+            nv = mech.bodies[mech.body_index(joint)].kind.nv
+            self._columns[joint] = slice(self._width, self._width + nv)
+            self._width += nv
+        self._full = [_has_full_inertia(body) for body in mech.bodies]
+        self._rows: dict[int, list[np.ndarray]] = {}  # of carried links, on [omega; v] and the rates
+        self._reach: dict[int, float] = {}
+        self._idle: dict[int, np.ndarray] = {}  # motions of joints that nothing resists
+        self._size = max((_own_length(body) + _length(body.position) for body in mech.bodies), default=0.0) or 1.0
+        for index in reversed(range(len(mech.bodies))):
+            self._add(index, rng)
+
+    def massless(self) -> tuple[MasslessJoint, ...]:
+        """Independent joints that can move while nothing with inertia does."""
+        bodies = self.mech.bodies
+        joints = {bodies[i].joint: self._undone_by(i, motion) for i, motion in self._idle.items()}
+        at_ground = np.concatenate([np.zeros((0, self._width)), *self._rows.get(-1, ())])
+        at_ground[:, 3:6] *= self._size
+        kept = _directions(at_ground)[:, 6:]
+        for joint, columns in self._columns.items():
+            others = np.delete(kept, range(columns.start - 6, columns.stop - 6), axis=1)
+            if _rank(kept) - _rank(others) < columns.stop - columns.start:
+                joints[joint] = ()
+        return tuple(MasslessJoint(body.joint, joints[body.joint]) for body in bodies if body.joint in joints)
+
+    def _add(self, index: int, rng: np.random.Generator) -> None:
+        body = self.mech.bodies[index]
+        no_news = body.parent < 0 or self._full[body.parent]
+        if self._width == 6 and self._full[index] and no_news:
+            return  # it resists its joint, and what it carries does not matter
+        length = max(_own_length(body), self._reach.get(index, 0.0)) or self._size
+        q = _random_coordinates(body.kind, rng, length)
+        motions, into = motions_at(body.kind, q), _link_transform(body, q)
+        unit = np.array([1.0] * 3 + [length] * 3)  # [omega; v / length] times this is [omega; v]
+        rows = [_own_rows(body, self._width), *self._rows.get(index, ())]
+        scaled = np.concatenate(rows) * np.append(unit, np.ones(self._width - 6))
+        resisted = _row_space(scaled)
+        along = motions / unit[:, None]
+        free = [k for k, inertia in enumerate(body.armature) if not inertia]
+        link = _Link(length, resisted, along[:, free] / np.linalg.norm(along[:, free], axis=0), into)
+        self.links[index] = link
+        passed = self._with_rates(body, resisted, along) if self._leader(body) else self._free(index, link)
+        outward = np.concatenate([passed[:, :6] / unit @ into, passed[:, 6:]], axis=1)
+        self._rows.setdefault(body.parent, []).append(outward)
+        reach = length + _length(into[3:, :3])
+        self._reach[body.parent] = max(self._reach.get(body.parent, 0.0), reach)
+
+    def _leader(self, body: Body) -> str:
+        """The joint whose rates move this one, if they are eliminated last."""
+        name = body.mimic.joint if body.mimic else body.joint
+        return name if name in self._columns else ""
+
+    def _with_rates(self, body: Body, resisted: np.ndarray, motions: np.ndarray) -> np.ndarray:
+        """Rows on motions at the parent's side, where the joint moves with the rates of its leader."""
+        ratio, columns = (body.mimic.ratio if body.mimic else 1.0), self._columns[self._leader(body)]
+        leader = self.mech.bodies[self.mech.body_index(self._leader(body))].kind
+        units = [self._size if measure.of == LENGTH else 1.0 for measure in leader.measures("v")]
+        passed = resisted.copy()
+        passed[:, columns] += ratio * (resisted[:, :6] @ motions) * units
+        turned = [k for k, inertia in enumerate(body.armature) if inertia and ratio]
+        return np.concatenate([passed, np.eye(self._width)[columns][turned]])
+
+    def _free(self, index: int, link: _Link) -> np.ndarray:
+        """Rows on motions at the parent's side that a free joint cannot undo."""
+        left, sizes, right = np.linalg.svd(link.resisted[:, :6] @ link.motions)
+        rank = int((sizes > SAME_DIRECTION).sum())
+        if rank < len(right):
+            self._idle[index] = np.asarray(link.motions @ right[rank])
+        elif index not in self._rows and not self.mech.bodies[index].resists_its_joint:  # negative: of no rigid body
+            self._idle[index] = np.zeros(6)
+        return np.asarray(left[:, rank:].T @ link.resisted)
+
+    def _undone_by(self, index: int, motion: np.ndarray) -> tuple[str, ...]:
+        """Joints beyond that move along with this motion of a link, so that masses stand still."""
+        names, waiting = [], [(index, motion)]
+        while waiting:
+            parent, motion = waiting.pop()
+            velocity = np.append(motion[:3], motion[3:] * self.links[parent].length)
+            for child in self.mech.tree.children[parent]:
+                if child not in self.links:
+                    continue
+                link = self.links[child]
+                moved = link.into @ velocity
+                moved[3:] /= link.length
+                felt = link.resisted[:, :6] @ moved
+                if np.linalg.norm(felt) > SAME_DIRECTION * np.linalg.norm(moved):
+                    names.append(child)
+                    rates = np.linalg.lstsq(link.resisted[:, :6] @ link.motions, felt)[0]
+                    moved = moved - link.motions @ rates
+                if np.linalg.norm(moved) > SAME_DIRECTION:
+                    waiting.append((child, moved))
+        return tuple(self.mech.bodies[child].joint for child in sorted(names))
 
 
-def _own_rows(body: Body) -> np.ndarray:
-    """(r, 6): rows whose products with ``[omega; v]`` of a link vanish if its own mass stands still."""
+def _own_rows(body: Body, width: int) -> np.ndarray:
+    """(r, width): rows whose products with ``[omega; v]`` of a link vanish if its own mass stands still."""
     rows = []
     if body.mass:
         rows.append(np.concatenate([-_skew(body.com), np.eye(3)], axis=1))
@@ -335,11 +371,11 @@ def _own_rows(body: Body) -> np.ndarray:
     largest = max(np.abs(moments).max(), abs(body.mass) * float(body.com @ body.com))
     resisting = axes.T[np.abs(moments) > SINGULAR_TOLERANCE * largest]
     rows.append(np.concatenate([resisting, np.zeros_like(resisting)], axis=1))
-    return np.concatenate(rows)
+    return np.pad(np.concatenate(rows), ((0, 0), (0, width - 6)))
 
 
 def _own_length(body: Body) -> float:
-    """Distance of the mass of a link from its origin; 0 without mass."""
+    """How far the mass of a link is from its origin; 0 where it has none."""
     if not body.mass:
         return 0.0
     return _length(body.com) + float(np.sqrt(abs(np.trace(body.inertia) / body.mass)))
@@ -360,6 +396,12 @@ def _directions(rows: np.ndarray) -> np.ndarray:
     """Rows as unit vectors; zero stays zero."""
     sizes = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(sizes > 0.0, sizes, 1.0))
+
+
+def _row_space(rows: np.ndarray) -> np.ndarray:
+    """(r, width): orthonormal rows that span the directions of a matrix's rows."""
+    _, singular, right = np.linalg.svd(_directions(rows), full_matrices=False)
+    return np.asarray(right[singular > SAME_DIRECTION])
 
 
 def _rank(matrix: np.ndarray) -> int:

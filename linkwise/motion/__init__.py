@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for type checkers; loaded when asked for, since modules below are parts of these
+if TYPE_CHECKING:  # for type checkers; loaded on first use: the modules below import parts of this package
     from ..dynamics.state_checks import check_state
     from ..mechanism import LimitWarning
     from .arguments import drive_values

@@ -12,14 +12,12 @@ from scipy.optimize import brentq, fminbound
 
 from ..dynamics.states import Float64Array
 from ..mechanism import Mechanism, MechanismError
-from .forces import Function, answer
+from .forces import Function, evaluate
 
 __all__ = ["Event", "Occurrence", "joint_passes", "velocity_zero", "when"]
 
-PARTS = 8  # of every step: functions are looked at where they meet
-DIP = (
-    1e-6  # relative to two parts; a function that is past zero for less than about this may be taken as not passing it
-)
+PARTS = 8  # of every step: event functions are sampled at their ends
+DIP = 1e-6  # relative to two parts: shorter excursions past zero may be missed
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,8 @@ def when(function: Function, name: str | None = None, direction: int = 0, termin
     return Event(function, name or str(getattr(function, "__name__", "event")), direction, bool(terminal))
 
 
-def _of_function(function: Function) -> Event:
-    """The event of a plain function; ``direction`` and ``terminal`` may be attributes of it, as SciPy has them."""
+def _as_event(function: Function) -> Event:
+    """The event of a plain function, which may have SciPy's attributes ``direction`` and ``terminal``."""
     return when(function, None, getattr(function, "direction", 0), getattr(function, "terminal", False))
 
 
@@ -92,11 +90,11 @@ def _checked(joint: str, columns: slice, coordinate: int) -> int:
 
 
 class Watch:
-    """Follows events from step to step."""
+    """Detects events from step to step."""
 
     def __init__(self, events: Event | Function | Sequence[Event | Function]):
         listed = events if isinstance(events, Sequence) and not isinstance(events, str) else (events,)
-        self._events = tuple(event if isinstance(event, Event) else _of_function(event) for event in listed)
+        self._events = tuple(event if isinstance(event, Event) else _as_event(event) for event in listed)
         self._values: list[float] = []
 
     def __len__(self) -> int:
@@ -145,17 +143,17 @@ class Watch:
 
     @staticmethod
     def _value(event: Event, t: float, q: np.ndarray, v: np.ndarray) -> float:
-        value = answer(f"event {event.name!r}", event.function, t, q, v, kinds="iuf")
+        value = evaluate(f"event {event.name!r}", event.function, t, q, v, kinds="iuf")
         if value.size != 1 or not np.isfinite(value).all():
             raise MechanismError(f"event {event.name!r} gives {value} at t = {t:.6g} s, not one finite number")
         return float(value.reshape(()))
 
 
 def _dips(seen: list[tuple[float, float]], value: Callable[[float], float]) -> list[tuple[float, float]]:
-    """Times and values beyond zero between three looks in a row that are all on one side of it.
+    """Times and values of excursions past zero between three successive samples on one side of it.
 
-    Searched for where the parabola through the three has its vertex among them, bending towards zero, and where they
-    are no farther from zero than from each other: what changes little from look to look does not reach it.
+    The search runs where the parabola through three samples has its vertex between them and bends towards zero.
+    Samples that differ by less than their distance from zero are skipped: the function does not reach it.
     """
     dips = []
     for (start, a), (_, b), (end, c) in zip(seen, seen[1:], seen[2:], strict=False):
@@ -173,8 +171,8 @@ def _dips(seen: list[tuple[float, float]], value: Callable[[float], float]) -> l
 
 
 def _moment(t_old: float, t: float, after: float, value: Callable[[float], float]) -> float:
-    """When a function passes zero on its way to ``after`` at t: the first time found at which it is past zero, so that
-    a motion which goes on from there does not meet it again."""
+    """Time of a zero crossing between t_old and t, where the value is ``after``.  The function is past zero at the
+    result, so that a motion resumed there does not find the same event again."""
     if after == 0.0:
         return t
     side = math.copysign(1.0, after)

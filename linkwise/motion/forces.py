@@ -1,4 +1,4 @@
-"""Forces during a motion: controllers, forces held between given times, force elements, wrenches on links."""
+"""Forces during a motion: controllers, zero-order hold, force elements, wrenches on links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..mechanism.scales import scales
 
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
 REAL = "biuf"  # kinds of dtypes that are real numbers
-EARLY = 1e-9  # of a period: what is so near to its end is at it
+EARLY = 1e-9  # of a period: times this near to its end are at its end
 DIFFERENCE = 1e-7  # dimensionless step by which a controller is differenced
 
 
@@ -40,11 +40,10 @@ class Held:
 
 
 def held(control: Function, period: float) -> Held:
-    """A digital controller: ``control(t, q, v)`` is asked every ``period`` seconds, at multiples of it, and what it
-    gives is held in between (zero-order hold).
+    """A digital controller: ``control(t, q, v)`` is evaluated at multiples of ``period`` seconds (zero-order hold).
 
-    ``control`` and ``ctrl`` of ``simulate`` take it, and ``tau`` and ``ctrl`` of ``rollout``, where the period is a
-    whole number of steps and q and v are those of all states.
+    ``simulate`` takes it as ``control`` and ``ctrl``, ``rollout`` as ``tau`` and ``ctrl``.  In rollouts the period is a
+    whole number of steps, and q and v have all states of the batch.
     """
     if not callable(control):
         raise TypeError(f"held takes a function of (t, q, v), not {control!r}")
@@ -53,35 +52,36 @@ def held(control: Function, period: float) -> Held:
     return Held(control, float(period))
 
 
-def answer(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray, kinds: str = REAL) -> np.ndarray:
-    """The numbers that ``function(t, q, v)`` gives, of dtypes of these ``kinds``; an error names ``who`` gave others.
+def evaluate(who: str, function: Function, t: float, q: np.ndarray, v: np.ndarray, kinds: str = REAL) -> np.ndarray:
+    """``function(t, q, v)`` of the user as a float array; raises if its dtype is not one of ``kinds``.
 
-    The function gets copies and so does the caller: a function may change its arguments, keep them, and give the same
-    array again and again, and the integration is none the worse for it.
+    Arguments and result are copied: a function may change or keep its arguments, and return the same array every time.
+    ``who`` names the function in errors.
     """
-    given = function(t, q.copy(), v.copy())
-    if isinstance(given, Mapping):
+    result = function(t, q.copy(), v.copy())
+    if isinstance(result, Mapping):
         made = ": linkwise.forces.wrenches_at makes one of pushes on links and frames" if who == "wrenches" else ""
         raise MechanismError(f"at t = {t:.6g} s {who} gives a dictionary, but an array of numbers is needed{made}")
     try:
-        values = np.asarray(plain(given))
+        values = np.asarray(plain(result))
     except UnreadableArrayError as unread:
         raise MechanismError(f"at t = {t:.6g} s {who} gives an array that {unread}") from None
     except ValueError as ragged:
         raise MechanismError(f"at t = {t:.6g} s {who} gives no array: {ragged}") from None
     if values.dtype.kind not in kinds:
         raise MechanismError(
-            f"at t = {t:.6g} s {who} gives {given!r}, of type {values.dtype}, but real numbers are needed"
+            f"at t = {t:.6g} s {who} gives {result!r}, of type {values.dtype}, but real numbers are needed"
         )
     return np.array(values, dtype=float)
 
 
 class Forces:
-    """tau(t, q, v): what is commanded, and what acts with elements of the mechanism added; wrenches on links.
+    """tau(t, q, v): commanded joint forces, forces of elements, and wrenches on links.
 
-    ``held`` is the commanded force of the present segment where it does not depend on the state, else None, and
-    ``held_ctrl`` so for control inputs; ``noted`` is what a file can hold of all this.  ``time_unit`` is that of the
-    motion (``Settings``).
+    held        commanded force of the present segment; None if it depends on the state
+    held_ctrl   control inputs of the present segment; None if they depend on the state
+    noted       the plain numbers among these, for files
+    time_unit   of the motion (``Settings``)
     """
 
     time_unit: float = 1.0
@@ -96,9 +96,9 @@ class Forces:
         ctrl: Any = None,
     ):
         self._mech, self._batch, self._acting = mech, batch, acting
-        given = {"control": control, "ctrl": unless_empty(mech, ctrl)}
-        self._asked = {name: function for name, function in given.items() if isinstance(function, Held)}
-        control, ctrl = (None if name in self._asked else x for name, x in given.items())
+        commands = {"control": control, "ctrl": unless_empty(mech, ctrl)}
+        self._asked = {name: function for name, function in commands.items() if isinstance(function, Held)}
+        control, ctrl = (None if name in self._asked else x for name, x in commands.items())
         ctrl = inputs_by_actuator(mech, ctrl)
         self._push: Function | None = wrenches if callable(wrenches) else None
         self._constant_wrenches = None if self._push or wrenches is None else _wrenches(mech, wrenches, batch)
@@ -106,9 +106,9 @@ class Forces:
         self._samples: np.ndarray | None = None if self._control else _samples("control", mech.nv, control, batch)
         self.held: np.ndarray | None = None if self._samples is None else self._samples[0]
         self.n_ctrl, self.n_activation = (acting.n_ctrl, acting.n_activation) if acting else (0, 0)
-        if given["ctrl"] is not None and not self.n_ctrl:
+        if commands["ctrl"] is not None and not self.n_ctrl:
             raise MechanismError(no_controls(mech, "ctrl"))
-        self._ctrl: Function | None = _by_actuator(mech, ctrl) if callable(ctrl) else None
+        self._ctrl: Function | None = _expand_actuators(mech, ctrl) if callable(ctrl) else None
         self._ctrl_samples = None if self._ctrl else _samples("ctrl", self.n_ctrl, ctrl, batch)
         self.held_ctrl = None if self._ctrl_samples is None else self._ctrl_samples[0]
         counts = {len(x) for x in (self._samples, self._ctrl_samples) if x is not None and len(x) > 1}
@@ -121,15 +121,15 @@ class Forces:
         if len({function.period for function in self._asked.values()}) > 1 or (self._asked and counts):
             raise MechanismError("control and ctrl, where one is held, must have the same period, or one be constant")
         self.noted: dict[str, Any] = {
-            "control": _as_data(given["control"], self._samples is not None and np.ndim(control) == 1),
-            "wrenches": _as_data(wrenches, self._constant_wrenches is not None),
-            "ctrl": _as_data(ctrl, self._ctrl_samples is not None and np.ndim(ctrl) == 1),
+            "control": _plain_numbers(commands["control"], self._samples is not None and np.ndim(control) == 1),
+            "wrenches": _plain_numbers(wrenches, self._constant_wrenches is not None),
+            "ctrl": _plain_numbers(ctrl, self._ctrl_samples is not None and np.ndim(ctrl) == 1),
         }
         self.noted |= dict.fromkeys(self._asked, "given")
 
     @property
     def _segments(self) -> int:
-        """Number of rows, each held for an equal part of the duration."""
+        """Number of rows of commands; each is held for an equal part of the duration."""
         return max(len(x) if x is not None else 1 for x in (self._samples, self._ctrl_samples))
 
     @property
@@ -138,8 +138,7 @@ class Forces:
         return bool(self._asked) or self._segments > 1
 
     def boundaries(self, start: float, end: float) -> np.ndarray:
-        """The times between which commanded forces are one smooth function: where rows end, where functions that are
-        held are asked."""
+        """Times between which commanded forces are smooth: ends of rows, and evaluations of held controllers."""
         if not self._asked:
             return np.linspace(start, end, self._segments + 1)
         period = next(iter(self._asked.values())).period
@@ -147,7 +146,7 @@ class Forces:
         return np.array([start, *(period * k for k in range(first, last)), end])
 
     def enter(self, segment: int, t: float, q: np.ndarray, v: np.ndarray) -> None:
-        """Command the forces of this segment from now on; functions that are held are asked at its start."""
+        """Enter a segment: select its commanded forces, and evaluate held controllers at its start."""
         if self._samples is not None:
             self.held = self._samples[segment if len(self._samples) > 1 else 0]
         if self._ctrl_samples is not None:
@@ -155,7 +154,7 @@ class Forces:
         if "control" in self._asked:
             self.held = self._forces_of(self._asked["control"], t, q, v)
         if "ctrl" in self._asked:
-            self.held_ctrl = self._inputs_of(_by_actuator(self._mech, self._asked["ctrl"]), t, q, v)
+            self.held_ctrl = self._inputs_of(_expand_actuators(self._mech, self._asked["ctrl"]), t, q, v)
 
     @property
     def depend_on_state(self) -> bool:
@@ -168,7 +167,7 @@ class Forces:
 
     @property
     def elements(self) -> Resolved | None:
-        """What acts by itself, where all else is constant within a segment; None if nothing does, or not all is."""
+        """The force elements if commands and wrenches are constant within a segment, else None."""
         constant = self.held is not None and self.held_ctrl is not None and self._push is None
         return self._acting if constant else None
 
@@ -178,20 +177,20 @@ class Forces:
         return self._push is not None or self._constant_wrenches is not None
 
     def commanded(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(..., nv): what the controller asks for."""
+        """(..., nv): commanded joint forces."""
         if self._control is None:
             assert self.held is not None
             return self.held
         return self._forces_of(self._control, t, q, v)
 
-    def _by_joint(self, values: Any) -> Any:
-        """Forces as an array, {joint: force} of a controller too."""
+    def _expand_joints(self, values: Any) -> Any:
+        """Forces of a controller as an array; {joint: force} is expanded."""
         if isinstance(values, Mapping):
             return rates_by_joint(self._mech, "the controller's force", values, 0.0)
         return values
 
     def _forces_of(self, control: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        tau = answer("the controller", lambda *state: self._by_joint(control(*state)), t, q, v)
+        tau = evaluate("the controller", lambda *state: self._expand_joints(control(*state)), t, q, v)
         if tau.shape != v.shape:
             if tau.shape[-1:] != (self._mech.nv,) or np.broadcast_shapes(tau.shape, v.shape) != v.shape:
                 raise MechanismError(
@@ -199,7 +198,7 @@ class Forces:
                     "velocity coordinate, zero where there is no motor"
                 )
             tau = np.broadcast_to(tau, v.shape)
-        # An adaptive method may try a step that is far too long; it finds that out by itself.
+        # An adaptive method may try a step that is far too long; its error control then rejects the step.
         if not np.isfinite(tau).all() and np.isfinite(q).all() and np.isfinite(v).all():
             raise MechanismError(f"at t = {t:.6g} s the controller gives forces that are not finite: {tau}")
         return tau
@@ -212,7 +211,7 @@ class Forces:
         return self._inputs_of(self._ctrl, t, q, v)
 
     def _inputs_of(self, ctrl: Function, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        inputs, shape = answer("ctrl", ctrl, t, q, v), (*v.shape[:-1], self.n_ctrl)
+        inputs, shape = evaluate("ctrl", ctrl, t, q, v), (*v.shape[:-1], self.n_ctrl)
         if inputs.shape[-1:] != shape[-1:] or inputs.ndim > len(shape):
             raise MechanismError(
                 f"at t = {t:.6g} s ctrl gives an array of shape {inputs.shape}, expected {shape}: one number per "
@@ -223,13 +222,13 @@ class Forces:
         return np.broadcast_to(inputs, shape)
 
     def all(self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None) -> np.ndarray:
-        """(..., nv): commanded forces and those of elements together."""
+        """(..., nv): sum of commanded forces and forces of elements."""
         return self.all_and_rates(t, q, v, activation)[0]
 
     def all_and_rates(
         self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Commanded forces plus those of elements, and the rates of the activations."""
+        """Sum of commanded forces and forces of elements, and the rates of the activations."""
         tau = self.commanded(t, q, v)
         if self._acting is None:
             return tau, None
@@ -240,14 +239,14 @@ class Forces:
         """(..., n_links, 6): external wrenches in link frames, or None."""
         if self._push is None:
             return self._constant_wrenches
-        pushes, shape = answer("wrenches", self._push, t, q, v), (*v.shape[:-1], self._mech.n_links, 6)
+        pushes, shape = evaluate("wrenches", self._push, t, q, v), (*v.shape[:-1], self._mech.n_links, 6)
         if pushes.shape[-2:] != shape[-2:] or pushes.ndim > len(shape):
             raise MechanismError(f"at t = {t:.6g} s wrenches gives an array of shape {pushes.shape}, expected {shape}")
         if not np.isfinite(pushes).all() and np.isfinite(q).all() and np.isfinite(v).all():
             raise MechanismError(f"at t = {t:.6g} s wrenches gives numbers that are not finite: {pushes}")
         return np.broadcast_to(pushes, shape)
 
-    def along(
+    def sample_member(
         self,
         times: np.ndarray,
         state: tuple[np.ndarray, np.ndarray],
@@ -255,9 +254,9 @@ class Forces:
         batch: tuple[np.ndarray, np.ndarray],
         index: tuple[int, ...],
     ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-        """Joint forces (k, nv), rates of activations and wrenches, the latter None where there are none, that act on a
-        member of a batch in states (k, nq), (k, nv) at k times; ``batch`` is where all others stand meanwhile, as
-        functions of the user see them."""
+        """Joint forces (k, nv), rates of activations and wrenches of one member of a batch, at k times.  ``state`` is
+        (k, nq), (k, nv).  Functions of the user get the whole batch: ``batch`` with this member replaced.  Rates or
+        wrenches are None if the motion has none."""
 
         def sampled(function: Function | None, held: np.ndarray | None, at: Callable[..., Any]) -> Any:
             if function is None:
@@ -278,10 +277,10 @@ class Forces:
         forces, rates = self._acting.forces_and_rates(*state, ctrl, activation)
         return tau + forces, rates, wrenches
 
-    def with_elements(
+    def add_elements(
         self, q: np.ndarray, v: np.ndarray, commanded: np.ndarray, ctrl: np.ndarray, activation: np.ndarray
     ) -> np.ndarray:
-        """(..., nv): the same where what is commanded is known already."""
+        """(..., nv): sum of known commanded forces and forces of elements."""
         if self._acting is None:
             return commanded
         return commanded + self._acting.forces(q, v, ctrl, activation)
@@ -289,10 +288,10 @@ class Forces:
     def derivatives(
         self, t: float, q: np.ndarray, v: np.ndarray, activation: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """By q, along tangent directions, by v and by activations, for one state: of all joint forces (nv) and rates of
-        activations (n_activation), one below the other.  Exact for elements of the mechanism; functions of the user are
-        differenced, which is enough for what implicit methods need it for.  A change of wrenches counts as the joint
-        forces it is worth; that of q under constant ones is not counted."""
+        """Derivatives of [joint forces; rates of activations] of one state by q, v and activations.  Those by q are
+        along tangent directions.  They are exact for elements of the mechanism; functions of the user are differenced,
+        which is accurate enough for implicit methods.  Changes of wrenches count by their joint forces; the change of q
+        under constant wrenches is left out."""
         n, more = self._mech.nv, self.n_activation
         d_q, d_v = (np.zeros((n + more, n)) for _ in range(2))
         by_ctrl, by_activation = np.zeros((n + more, self.n_ctrl)), np.zeros((n + more, more))
@@ -301,20 +300,20 @@ class Forces:
         if self._control is None and self._push is None and self._ctrl is None:
             return d_q, d_v, by_activation
         by_given = np.hstack([np.eye(n + more, n), by_ctrl])
-        here = self._of_functions(t, q, q, v)
+        here = self._user_forces(t, q, q, v)
         d_q, d_v = d_q.copy(), d_v.copy()
         of_v = scales(self._mech).of_v
         for k, unit in enumerate(np.eye(n)):
             step = DIFFERENCE * of_v[k]
             moved = tree.integrate(self._mech, q, unit, step)
-            d_q[:, k] += by_given @ (self._of_functions(t, q, moved, v) - here) / step
+            d_q[:, k] += by_given @ (self._user_forces(t, q, moved, v) - here) / step
             step = DIFFERENCE * max(of_v[k] / self.time_unit, abs(v[k]))
-            d_v[:, k] += by_given @ (self._of_functions(t, q, q, v + step * unit) - here) / step
+            d_v[:, k] += by_given @ (self._user_forces(t, q, q, v + step * unit) - here) / step
         return d_q, d_v, by_activation
 
-    def _of_functions(self, t: float, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(nv + n_ctrl,): what functions of the user give at (q, v), as joint forces at the configuration ``at``, and
-        control inputs."""
+    def _user_forces(self, t: float, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(nv + n_ctrl,): joint forces and control inputs of functions of the user at (q, v).  Wrenches count as joint
+        forces at the configuration ``at``."""
         tau = self.commanded(t, q, v)
         if self._push is not None:
             still = np.zeros(self._mech.nv)
@@ -322,20 +321,20 @@ class Forces:
         return np.concatenate([tau, self.controls(t, q, v)])
 
 
-def _by_actuator(mech: Mechanism, ctrl: Function) -> Function:
-    """A function that may give control inputs by the names of actuators, as one that gives arrays."""
+def _expand_actuators(mech: Mechanism, ctrl: Function) -> Function:
+    """A function of control inputs with results by actuator name expanded to arrays."""
     return lambda t, q, v: inputs_by_actuator(mech, ctrl(t, q, v))
 
 
-def _as_data(values: Any, constant: bool) -> Any:
-    """None, the numbers if they are constant, or a marker that others were given."""
+def _plain_numbers(values: Any, constant: bool) -> Any:
+    """None, constant values as plain numbers, or the marker "given" for functions and tables."""
     if values is None:
         return None
     return real_numbers("given", values).tolist() if constant else "given"
 
 
 def _samples(name: str, size: int, values: Any, batch: tuple[int, ...]) -> np.ndarray:
-    """(steps, ..., size): commanded forces or control inputs that are held, each for an equal part of the duration."""
+    """(steps, ..., size): rows of commanded forces or control inputs, each held for an equal part of the duration."""
     shape = (*batch, size)
     if values is None:
         return np.zeros((1, *shape))

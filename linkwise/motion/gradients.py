@@ -1,9 +1,8 @@
-"""Gradients through rollouts: the derivative of any function of the states by what the motion was started and driven
-with, in one sweep backwards over the steps.
+"""Gradients through rollouts (adjoint, reverse mode): derivatives of a function of the states, in one backward sweep.
 
-A step takes (q, v, tau, ...) to the next state.  Backwards it takes the gradient by the next state to that by its own
-inputs: the transposed derivative of the step, whose program is differentiated in reverse and run over time
-of its own, which is given the states of the motion in reversed order.  Gradients by configurations are along tangent
+A step takes (q, v, tau, ...) to the next state.  The backward step is its transposed derivative (vjp): it takes the
+gradient by the next state to the gradient by the inputs of the step.  Its program comes from reverse differentiation
+and is scanned over the states of the motion in reversed order.  Gradients by configurations are along tangent
 directions, nv numbers each.
 """
 
@@ -30,24 +29,25 @@ from ..compiler.variants import shared_by_variants
 from ..constraints.infinitesimal import refuse_infinitesimal_motions
 from ..constraints.sizes import sizes as sizes_of
 from ..constraints.sizes import units
+from ..dynamics.by_actuator import unless_empty
 from ..dynamics.derivatives import step_derivatives, tangent_rows
 from ..dynamics.force_elements import ALL, chosen_forces
 from ..dynamics.passive import Passive
 from ..dynamics.states import Float64Array, array_of
 from ..mechanics.algorithms.algorithm import ALGORITHMS
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, require_mechanism, warn_caller
-from .arguments import FEEDBACK_EXAMPLE, Driving, Request, by_name
+from .arguments import FEEDBACK_EXAMPLE, Driving, Request, check_mapping
 from .checks import check_bodies
-from .constrained import over_and_over
+from .constrained import overwritten_records
 from .rollout import Kept, planned
 from .step import ACTIVATION, ACTIVE, NEXT, PER_STEP, STATE, Step, reached
 
-INITIAL = {"q0": "q", "v0": "v"}  # what callers know as initial states -> inputs of a step
+INITIAL = {"q0": "q", "v0": "v"}  # argument of the rollout -> input of a step
 HERE, WEIGHT, GRADIENT = "_here", "_weight", "_gradient"  # ends of names of inputs: see ``_backward_step``
 TARGETS = ("cpu", "numpy")
 BY = ("tau", "ctrl")
 SLOW = 1e-3  # of the speed of a fall through the mechanism: slower velocities are compared with this one
-SAME = {"float64": 1e-8, "float32": 1e-3}  # relative: what states may differ by and be the same
+SAME = {"float64": 1e-8, "float32": 1e-3}  # relative tolerance of equal states
 
 
 def rollout_vjp(
@@ -73,18 +73,18 @@ def rollout_vjp(
     active: ArrayLike | None = None,
     drive: ArrayLike | None = None,
 ) -> dict[str, Float64Array]:
-    """Gradient of a function of the motion that ``rollout`` gave by what that started from and was driven with.
+    """Gradient of a function of a rollout by its initial state and inputs (vjp).
 
-    q, v         what ``rollout`` returned, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
+    q, v         results of ``rollout``, (..., steps + 1, nq) and (..., steps + 1, nv); or checkpoints of it, made
                  with ``every=k``: (..., steps // k + 1, nq).  The states between them are then computed again, which
                  needs less memory and takes as long as one more rollout
     tau, dt, steps, method, wrenches, feedback, parameters, forces, passive, ctrl, coordinates, active, drive   as
                  ``rollout`` was given them
-    cotangent    (w_q, w_v), each (..., nv): how the function changes with the last state, along tangent directions of
-                 q and by v; or, if not of that shape, (..., steps // k + 1, nv): with every state that is kept; None
-                 for not at all; with a third of n_activation numbers where actuators have states of their own
-    activation   what ``rollout(..., return_activation=True)`` returned third, where they have
-    wrt          the names of what to differentiate by: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
+    cotangent    (w_q, w_v), each (..., nv): derivatives of the function by the last state, along tangent directions of
+                 q and by v; or (..., steps // k + 1, nv): by every kept state; None for zero.  With actuator dynamics
+                 a third entry is by the n_activation activations
+    activation   with actuator dynamics: the third result of ``rollout(..., return_activation=True)``
+    wrt          names of the variables of differentiation: "q0", "v0", "tau", "dt", "wrenches", "target", "kp", "kd",
                  "gain", "ctrl", "drive", "activation" (the initial one), and those of ``parameters``; without it q0,
                  v0, tau, ctrl if given, activation if there is one, and all ``parameters``
 
@@ -92,20 +92,20 @@ def rollout_vjp(
     for "tau" and "target" (of each step, whatever shape was given; along tangent directions), likewise for "ctrl",
     (..., steps, n_links, 6) for "wrenches", (..., steps, moments, drives, 3) for "drive", (..., n_activation) for
     "activation", (...) for "dt", and the shapes of parameters. Leading axes are those of the whole batch: the
-    gradient by what states share is the sum over them.
+    gradient by a shared input is their sum.
 
-    One sweep backwards, at about three times the cost of the rollout, however many numbers there are to differentiate
-    by.  Derivatives are those of the discrete steps, exact but for rounding.  At kinks they are those of the side on
-    which nothing changes: a control input at its bound, or beyond, has none, however the function would change if it
-    went back inside.  A motion that was made with other arguments is refused where its first or last step tells.
-    Loops: gradients by q0 and v0 count what the projection onto loops does to any change of them.  Of motions that pass
-    singular positions, where steps are not the compiled ones (status of ``rollout``), gradients are NaN by all that
-    comes before, and a ``MechanismWarning`` names state and step.
+    One sweep backwards, at about three times the cost of the rollout, for any number of variables. Derivatives are
+    those of the discrete steps, exact up to rounding.  At kinks the side with zero slope is taken: a control input at
+    its bound has a zero derivative.  Raises if the first or last step shows that the motion was made with other
+    arguments.  With loops, gradients by q0 and v0 include the projection onto the constraints.  If a motion passes a
+    singular position, where steps are not the compiled ones (status of ``rollout``), gradients by earlier inputs are
+    NaN, and a ``MechanismWarning`` names state and step.
     """
     require_mechanism(mech)
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
-    target, feedback = one_of("target", target, TARGETS), by_name("feedback", feedback, FEEDBACK_EXAMPLE) or None
+    target, feedback = one_of("target", target, TARGETS), check_mapping("feedback", feedback, FEEDBACK_EXAMPLE) or None
+    ctrl = unless_empty(mech, ctrl)
     driving = Driving(
         tau, dt, steps, method, coordinates, passive, wrenches, feedback, parameters, ctrl, activation, active, drive
     )
@@ -113,11 +113,11 @@ def rollout_vjp(
     states = {"q": mech.nq, "v": mech.nv} | _activations(request, activation)
     by = _asked_for(wrt, request, [name for name, x in (("ctrl", ctrl), (ACTIVATION, activation)) if x is not None])
     dtype = np.dtype(request.precision)
-    path = [_kept(name, request.given[name], size, dtype) for name, size in states.items()]
+    path = [_check_states(name, request.given[name], size, dtype) for name, size in states.items()]
     sizes, records = states | {"q": mech.nv}, path[0].shape[:-1]
     weights = [_weights(x, name, sizes[name], records, dtype) for name, x in zip_longest(sizes, cotangent)]
-    gradients, left = _Motion.of(request, path, target).gradients(by, weights, _stride(path, request.steps))
-    _warn_of_left(mech, "rollout_vjp", left)
+    gradients, uncompiled = _Motion.of(request, path, target).gradients(by, weights, _stride(path, request.steps))
+    _warn_of_uncompiled(mech, "rollout_vjp", uncompiled)
     return gradients
 
 
@@ -138,11 +138,11 @@ def rollout_derivatives(
     active: ArrayLike | None = None,
     drive: ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """(A, B) of every step of a motion that ``rollout`` gave: (..., steps, 2 nv, 2 nv) and (..., steps, 2 nv, nv), with
-    contact, actuators, damping and all else that acts, loops closed.
+    """(A, B) of every step of a rollout: (..., steps, 2 nv, 2 nv) and (..., steps, 2 nv, nv), with all force elements
+    and closed loops.
 
-    q, v    what ``rollout`` returned with every=1: (..., steps + 1, nq), (..., steps + 1, nv)
-    by      what B is by: "tau", or "ctrl", the control inputs of actuators: (..., steps, 2 nv, n_ctrl)
+    q, v    results of ``rollout`` with every=1: (..., steps + 1, nq), (..., steps + 1, nv)
+    by      variable of B: "tau", or "ctrl", the control inputs of actuators: (..., steps, 2 nv, n_ctrl)
     tau, dt, method, wrenches, feedback, ctrl, forces, passive, active, drive   as ``rollout`` was given them
 
     dx_next = A dx + B du, where x is (q, v) with changes of configurations along tangent directions (``difference``).
@@ -165,9 +165,9 @@ def rollout_derivatives(
             f"q and v must be those of rollout, (..., steps + 1, {mech.nq}) and (..., steps + 1, {mech.nv}), "
             f"got {q.shape} and {v.shape}"
         )
-    if any(one.has_activation for one in mech.forces.actuators):
+    if any(actuator.has_activation for actuator in mech.forces.actuators):
         raise MechanismError("rollout_derivatives: actuators with states of their own need rollout_vjp")
-    feedback = by_name("feedback", feedback, FEEDBACK_EXAMPLE) or None
+    feedback = check_mapping("feedback", feedback, FEEDBACK_EXAMPLE) or None
     driving = Driving(
         tau, dt, q.shape[-2] - 1, method, passive=passive, wrenches=wrenches, feedback=feedback, ctrl=ctrl,
         active=active, drive=drive,
@@ -176,56 +176,61 @@ def rollout_derivatives(
     dtype = np.dtype(request.precision)
     q, v = q.astype(dtype, copy=False), v.astype(dtype, copy=False)
     motion = _Motion.of(request, (q, v))
-    if by == "tau" and (bare := _of_bare_step(motion)) is not None:
+    if by == "tau" and (bare := _analytic_derivatives(motion)) is not None:
         return bare
     n, size = mech.nv, 2 * mech.nv
     unit = np.zeros((size, *(1,) * (q.ndim - 1), 2, size), dtype)
-    unit[..., 1, :] = np.eye(size).reshape(size, *(1,) * (q.ndim - 1), size)  # each number of the end for itself
-    gradients, left = motion.step_by_step().gradients(("q0", "v0", by), [unit[..., :n], unit[..., n:]], 1)
-    left = np.where(left > 0, np.arange(1, q.shape[-2]), 0)
-    _warn_of_left(mech, "rollout_derivatives", left, steps_apart=True)
+    unit[..., 1, :] = np.eye(size).reshape(size, *(1,) * (q.ndim - 1), size)  # one row per number of the end state
+    gradients, uncompiled = motion.split_into_steps().gradients(("q0", "v0", by), [unit[..., :n], unit[..., n:]], 1)
+    uncompiled = np.where(uncompiled > 0, np.arange(1, q.shape[-2]), 0)
+    _warn_of_uncompiled(mech, "rollout_derivatives", uncompiled, steps_apart=True)
     rows = np.concatenate([gradients["q0"], gradients["v0"]], axis=-1)
     return np.moveaxis(rows, 0, -2), np.moveaxis(gradients[by][..., 0, :], 0, -2)
 
 
-def _of_bare_step(motion: _Motion) -> tuple[Float64Array, Float64Array] | None:
-    """(A, B) by the recursion that the steps of a method have for their derivatives, where joint forces and wrenches
-    alone act; None if there is no such recursion, or more acts."""
+def _analytic_derivatives(motion: _Motion) -> tuple[Float64Array, Float64Array] | None:
+    """(A, B) by the method's own recursion for step derivatives.  None if the method has no such recursion, or if more
+    than joint forces and wrenches acts."""
     request, step, driven = motion.request, motion.request.step, motion.driven
     if f"{step.name}_step_derivatives" not in ALGORITHMS or step.has_status(request.mech) or driven["dt"].ndim:
         return None
     if step.acting.laws or {*step.inputs} - {"wrenches"}:
         return None
-    motion.first_left()  # which refuses others
+    motion.first_uncompiled()  # refuses motions made with other arguments
     (q, v), wrenches = (x[..., :-1, :] for x in motion.path), driven.get("wrenches")
     pushes = None if wrenches is None else wrenches[..., 0, :, :]
     return step_derivatives(request.mech, q, v, driven["tau"][..., 0, :], driven["dt"], step.method, pushes)
 
 
-def _unknown_before(name: str, gradient: np.ndarray, left: np.ndarray, lead: int) -> np.ndarray:
-    """A gradient, not numbers where it is by what comes before a step that is not the compiled one.
+def _mask_before(name: str, gradient: np.ndarray, uncompiled: np.ndarray, lead: int) -> np.ndarray:
+    """A gradient with NaN for inputs before a step that is not the compiled one.
 
-    left   (...): the number of that step, from 1, 0 where there is none
-    lead   axes of the batch and, of inputs of every step, of steps
+    uncompiled   (...): number of that step, from 1, or 0
+    lead         number of axes of the batch and, for inputs per step, of steps
     """
-    if not left.any():
+    if not uncompiled.any():
         return gradient
-    gone = left > 0
+    gone = uncompiled > 0
     if name in PER_STEP:
-        gone = np.arange(gradient.shape[lead - 1]) < left[..., None]
+        gone = np.arange(gradient.shape[lead - 1]) < uncompiled[..., None]
     gone = np.broadcast_to(gone, gradient.shape[:lead])
     return np.where(gone.reshape(*gone.shape, *(1,) * (gradient.ndim - lead)), np.nan, gradient)
 
 
-def _warn_of_left(mech: Mechanism, who: str, left: np.ndarray, steps_apart: bool = False) -> None:
-    """Name the first state and step of which there are no derivatives; ``steps_apart``: the last axis is that of
-    steps."""
-    if not (left > 0).any():
+def _warn_of_uncompiled(mech: Mechanism, who: str, uncompiled: np.ndarray, steps_apart: bool = False) -> None:
+    """Warn of the first state and step without derivatives; ``steps_apart``: the last axis of the batch is steps."""
+    if not (uncompiled > 0).any():
         return
-    first = np.unravel_index(np.argmin(np.where(left > 0, left, np.iinfo(left.dtype).max)), left.shape)
-    step, state = int(left[first]), tuple(map(int, first[:-1] if steps_apart else first))
+    first = np.unravel_index(
+        np.argmin(np.where(uncompiled > 0, uncompiled, np.iinfo(uncompiled.dtype).max)), uncompiled.shape
+    )
+    step, state = int(uncompiled[first]), tuple(map(int, first[:-1] if steps_apart else first))
     whose = f" of state {state}" if state else ""
-    more = f" ({int((left > 0).sum())} {'steps' if steps_apart else 'motions'} of {left.size})" if left.size > 1 else ""
+    more = (
+        f" ({int((uncompiled > 0).sum())} {'steps' if steps_apart else 'motions'} of {uncompiled.size})"
+        if uncompiled.size > 1
+        else ""
+    )
     warn_caller(
         f"{who}: step {step}{whose}{more} is not the compiled one: near singular positions of mechanism {mech.name!r} "
         "rollout takes other ways, which have no derivatives; those that would pass through it are NaN: take shorter "
@@ -239,8 +244,8 @@ def _warn_of_left(mech: Mechanism, who: str, left: np.ndarray, steps_apart: bool
 
 @dataclass(frozen=True)
 class _Backward:
-    """A compiled sweep backwards: ``run(*inputs, out=outputs)``, the arrays of one step of it, and those inputs that
-    are numbers of this variant of a mechanism."""
+    """A compiled backward sweep: ``run(*inputs, out=outputs)``, and the arrays of one step.  ``numbers`` are the inputs
+    that hold the parameters of this variant of a mechanism."""
 
     run: Callable[..., None]
     inputs: tuple[Array, ...]
@@ -248,13 +253,13 @@ class _Backward:
     numbers: Mapping[str, np.ndarray]
 
     def rank(self, name: str) -> int:
-        """The number of axes of a gradient, but for those of the batch and of steps."""
-        own = INITIAL.get(name, name)
-        return next(len(array.shape) for array in self.outputs if _plain_name(array.name) == own)
+        """Number of axes of a gradient, without those of the batch and of steps."""
+        step_input = INITIAL.get(name, name)
+        return next(len(array.shape) for array in self.outputs if _plain_name(array.name) == step_input)
 
 
 class _Sweep:
-    """Gradients on their way from the last state to the first, over one run of steps after the other."""
+    """Gradients propagated from the last state to the first, one segment of steps after the other."""
 
     def __init__(self, backward: _Backward, batch: tuple[int, ...], steps: int, weights: Sequence[np.ndarray]):
         self.backward, self.batch = backward, batch
@@ -266,28 +271,28 @@ class _Sweep:
         for name, weight in zip(STATE, weights, strict=False):
             self.gradients[name][...] = weight[..., -1, :]
 
-    def over(
+    def propagate(
         self,
         first: int,
         states: Sequence[np.ndarray],
         driven: Mapping[str, np.ndarray],
         weights: Sequence[np.ndarray],
     ) -> None:
-        """Take the gradients from the last of ``states`` to the first, which is reached after ``first`` steps;
-        ``weights`` are what the function owes to each of them itself."""
+        """Propagate gradients from the last of ``states`` to the first, which is the state after ``first`` steps.
+        ``weights`` are the direct derivatives of the function by each of these states."""
         count = states[0].shape[-2] - 1
         if not count:
             return
         numbers = {name: np.asarray(x, weights[0].dtype) for name, x in self.backward.numbers.items()}
-        given = {**driven, **numbers}
+        values = {**driven, **numbers}
         for name, path, weight in zip(STATE, states, weights, strict=False):
-            given[name], given[name + HERE] = path[..., :-1, None, :], weight[..., :-1, None, :]
+            values[name], values[name + HERE] = path[..., :-1, None, :], weight[..., :-1, None, :]
         inputs, outputs = [], []
         for array in self.backward.inputs:
-            if array.name in given:
-                x = given[array.name]
+            if array.name in values:
+                x = values[array.name]
                 inputs.append(_reversed(x, 2 + len(array.shape)) if _is_per_run(array.name) else x)
-            elif _plain_name(array.name) in PER_STEP:  # a place to return to, never read
+            elif _plain_name(array.name) in PER_STEP:  # a dummy input, never read
                 inputs.append(np.zeros(array.shape, weights[0].dtype))
             else:
                 inputs.append(self.gradients[_plain_name(array.name)])
@@ -298,12 +303,12 @@ class _Sweep:
                 outputs.append(_reversed(steps, 1 + len(array.shape)))
             else:
                 self.gradients[name] = np.empty_like(self.gradients[name])
-                outputs.append(over_and_over(self.gradients[name], count, len(array.shape)))
+                outputs.append(overwritten_records(self.gradients[name], count, len(array.shape)))
         self.backward.run(*inputs, out=tuple(outputs))
 
 
 def _plain_name(name: str) -> str:
-    """What a gradient is by, from the name of an input or output of the backward step."""
+    """Name of the variable of a gradient, from the name of an input or output of the backward step."""
     return name.removesuffix(NEXT).removesuffix(WEIGHT).removesuffix(GRADIENT)
 
 
@@ -312,12 +317,12 @@ def _is_per_run(name: str) -> bool:
 
 
 def _reversed(x: np.ndarray, axis: int) -> np.ndarray:
-    """The array backwards along an axis, counted from the end."""
+    """The array reversed along an axis, counted from the end."""
     return x[_cut(slice(None, None, -1), axis)]
 
 
 def _cut(part: Any, axis: int) -> tuple[Any, ...]:
-    """The index of a part of an axis, or of one place along it, counted from the end."""
+    """Index tuple that applies a slice or an integer to an axis, counted from the end."""
     return (..., part, *(slice(None),) * (axis - 1))
 
 
@@ -325,7 +330,7 @@ def _cut(part: Any, axis: int) -> tuple[Any, ...]:
 
 
 def _kernel(mech: Mechanism, step: Step, by: tuple[str, ...], dtype: str, target: str) -> _Backward:
-    """The compiled sweep, from the mechanism's own store, that of its variants, or made now."""
+    """The compiled backward sweep, from the store of the mechanism or of its variants, else compiled now."""
     wanted = tuple(INITIAL.get(name, name) for name in by)
 
     def sweep(vector: Mapping[str, np.ndarray], numbers: tuple[Any, ...] = ()) -> _Backward:
@@ -344,8 +349,8 @@ def _kernel(mech: Mechanism, step: Step, by: tuple[str, ...], dtype: str, target
 def _backwards(
     mech: Mechanism, step: Step, decided: Mapping[str, Any], dtype: str, by: tuple[str, ...], numbers: tuple[Any, ...]
 ) -> Program:
-    """The program of a sweep backwards; ``decided`` are the decisions of the mechanism that it goes by, ``numbers``
-    inputs of it."""
+    """The program of a backward sweep.  ``decided`` are the mechanism's decisions that it depends on; ``numbers`` are
+    parameters that are inputs."""
     program = _backward_step(mech, step.program(mech, dtype, numbers, counts=False), by)
     carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
     per_run = tuple(array.name for array in program.inputs if _is_per_run(array.name))
@@ -353,11 +358,11 @@ def _backwards(
 
 
 def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program:
-    """The program of one step backwards.  It takes what the step takes, and then
+    """The program of one backward step.  Its inputs are those of the step, followed by
 
-    q_here, v_here, ...    what the function owes to the state at the start of the step itself
-    q_weight, ...          the gradient by the state at its end; the program gives that by the state at its start
-    ..._gradient           gradients by other inputs; those by inputs that all steps share are sums over the steps
+    q_here, v_here, ...    direct derivatives of the function by the state at the start of the step
+    q_weight, ...          the gradient by the state at its end; the output is the gradient by the state at its start
+    ..._gradient           gradients by other inputs, summed over the steps for inputs that all steps share
     """
     names = [array.name for array in step.inputs]
     state = [name for name in STATE if name in names]
@@ -371,13 +376,13 @@ def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program
     here = [Array(name + HERE, shape) for name, shape in zip(state, shapes, strict=False)]
 
     def run(*arrays: np.ndarray) -> list[np.ndarray]:
-        own, at_start, before = arrays[: len(names)], arrays[len(names) :][:n], arrays[len(names) + n :]
-        end = inline(step, *own)[0]
-        tangent = inline(rows, end, end)[0]  # (nv, nq): a change of the configuration as a step from it
-        found = inline(gradient, *own, tangent.T @ before[0], *before[1:n])[0]
+        inputs, at_start, before = arrays[: len(names)], arrays[len(names) :][:n], arrays[len(names) + n :]
+        end = inline(step, *inputs)[0]
+        tangent = inline(rows, end, end)[0]  # (nv, nq): from changes of the configuration to tangent directions
+        products = inline(gradient, *inputs, tangent.T @ before[0], *before[1:n])[0]
         ends = accumulate(sizes, initial=0)
-        parts = [found[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
-        parts[:n] = [part + own for part, own in zip(parts, at_start, strict=False)]
+        parts = [products[a:b].reshape(shape) for (a, b), shape in zip(pairwise(ends), shapes, strict=True)]
+        parts[:n] = [part + inputs for part, inputs in zip(parts, at_start, strict=False)]
         for i, name in enumerate(wanted[n:], n):
             parts[i] = parts[i] if name in PER_STEP else parts[i] + before[i]
         return parts
@@ -387,7 +392,7 @@ def _backward_step(mech: Mechanism, step: Program, by: Sequence[str]) -> Program
 
 
 def _weighed_gradient(mech: Mechanism, step: Program, wanted: Sequence[str]) -> Program:
-    """The gradient of a weighed sum of the coordinates and velocities after a step, its weights two more inputs."""
+    """The gradient of a weighted sum of the state after a step; the weights are further inputs."""
     names = [array.name for array in step.inputs]
     weights = [Array(array.name + WEIGHT, array.shape) for array in step.outputs]
 
@@ -406,14 +411,14 @@ def _is_configuration(name: str) -> bool:
     return name in ("q", "target")
 
 
-# -- what the caller gave -------------------------------------------------------------------------------------
+# -- arguments of the caller -------------------------------------------------------------------------------------
 
 
 def _activations(request: Request, activation: Any) -> dict[str, int]:
-    """How many activations are part of a state, if there are any."""
+    """Number of activations in a state, by name; empty without actuator dynamics."""
     n = request.step.acting.n_activation
     if n and activation is None:
-        names = ", ".join(one.name for one in request.mech.forces.actuators if one.has_activation)
+        names = ", ".join(actuator.name for actuator in request.mech.forces.actuators if actuator.has_activation)
         raise MechanismError(
             f"{names} of mechanism {request.mech.name!r} have states of their own: give rollout_vjp the activation "
             "that rollout(..., return_activation=True) returned third"
@@ -422,7 +427,7 @@ def _activations(request: Request, activation: Any) -> dict[str, int]:
 
 
 def _asked_for(wrt: str | Sequence[str] | None, request: Request, more: Sequence[str]) -> tuple[str, ...]:
-    """What to differentiate by; without ``wrt`` the start, joint forces, ``more`` and all parameters."""
+    """Variables of differentiation; by default the initial state, joint forces, ``more`` and all parameters."""
     step = request.step
     if wrt is None:
         return (*INITIAL, "tau", *more, *step.parameters)
@@ -431,9 +436,9 @@ def _asked_for(wrt: str | Sequence[str] | None, request: Request, more: Sequence
     return tuple(dict.fromkeys(one_of("argument of the rollout to differentiate by", name, known) for name in names))
 
 
-def _kept(name: str, given: Any, size: int, dtype: np.dtype) -> np.ndarray:
-    """The states that a rollout has kept."""
-    states = np.asarray(given)
+def _check_states(name: str, values: Any, size: int, dtype: np.dtype) -> np.ndarray:
+    """Records of a rollout, checked and in one precision."""
+    states = np.asarray(values)
     if states.ndim < 2 or states.shape[-1] != size or not np.can_cast(states.dtype, np.float64):
         raise KernelError(
             f"rollout_vjp: {name} must be what rollout returned, numbers of shape (..., states, {size}), not "
@@ -459,33 +464,33 @@ def _stride(path: Sequence[np.ndarray], steps: int) -> int:
     return steps // q
 
 
-def _weights(given: Any, name: str, nv: int, states: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """(..., records, nv): what the function owes to each state that is kept."""
+def _weights(cotangent: Any, name: str, nv: int, states: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """(..., records, nv): derivatives of the function by each kept state, from the caller's cotangent."""
     *batch, records = states
-    if given is None:
+    if cotangent is None:
         return np.zeros((records, nv), dtype)
-    weights = np.asarray(given, dtype)
-    at_each_end = bool(batch) and weights.shape == (*batch, nv)  # as many motions as records may be
-    if weights.ndim >= 2 and weights.shape[-2:] == (records, nv) and not at_each_end:
-        return weights
-    if weights.ndim < 1 or weights.shape[-1] != nv:
+    array = np.asarray(cotangent, dtype)
+    at_each_end = bool(batch) and array.shape == (*batch, nv)  # the number of motions may equal the number of records
+    if array.ndim >= 2 and array.shape[-2:] == (records, nv) and not at_each_end:
+        return array
+    if array.ndim < 1 or array.shape[-1] != nv:
         raise KernelError(
-            f"rollout_vjp: the cotangent of {name} has shape {weights.shape}, expected (..., {nv}) at the last state "
+            f"rollout_vjp: the cotangent of {name} has shape {array.shape}, expected (..., {nv}) at the last state "
             f"or (..., {records}, {nv}) at all that are kept; along tangent directions where it is that of q"
         )
-    at_last = np.zeros((*weights.shape[:-1], records, nv), dtype)
-    at_last[..., -1, :] = weights
+    at_last = np.zeros((*array.shape[:-1], records, nv), dtype)
+    at_last[..., -1, :] = array
     return at_last
 
 
 @dataclass(frozen=True)
 class _Motion:
-    """A motion that ``rollout`` has made.
+    """A motion that ``rollout`` has computed.
 
-    request   of it
-    path      the states that were kept: q, v and activations, (..., records, n)
-    driven    its other inputs, those of every step (..., steps, 1, core)
-    batch     of all of them
+    request   its request
+    path      the kept states: q, v and activations, (..., records, n)
+    driven    other inputs; inputs per step are (..., steps, 1, core)
+    batch     the batch shape of all of these
     """
 
     request: Request
@@ -496,7 +501,7 @@ class _Motion:
 
     @staticmethod
     def of(request: Request, path: Sequence[np.ndarray], target: str = "cpu") -> _Motion:
-        """The motion of a request that was kept as ``path``; refused where shapes or numbers say that it is none."""
+        """The motion of a request with kept states ``path``; raises if shapes or parameters do not fit."""
         mech, step = request.mech, request.step
         if ACTIVE not in step.inputs:
             refuse_infinitesimal_motions(mech, "the gradient of a rollout")
@@ -512,8 +517,8 @@ class _Motion:
     def _has_status(self) -> bool:
         return self.request.step.has_status(self.request.mech)
 
-    def step_by_step(self) -> _Motion:
-        """Each of its steps as a motion of its own: steps are the last axis of the batch."""
+    def split_into_steps(self) -> _Motion:
+        """The motion as a batch of one-step motions; steps are the last axis of the batch."""
         path = [np.stack([x[..., :-1, :], x[..., 1:, :]], axis=-2) for x in self.path]
         ranks = {name: len(core) for name, core in self.request.step.shapes(self.request.mech)}
         driven = {name: np.expand_dims(x, x.ndim - ranks[name] - (name in PER_STEP)) for name, x in self.driven.items()}
@@ -523,52 +528,53 @@ class _Motion:
     def gradients(
         self, by: tuple[str, ...], weights: Sequence[np.ndarray], every: int
     ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """The gradients by these names, and (...): the first step of every motion, from 1, that is not the compiled
-        one, 0 where all are; ``weights`` are what the function owes to each state that is kept, ``every`` so many
-        steps."""
+        """The gradients by name, and (...): the first step, from 1, that is not the compiled one, or 0.  ``weights``
+        are derivatives of the function by each kept state; one state is kept ``every`` so many steps."""
         request, dtype = self.request, self.path[0].dtype
         backward = _kernel(request.mech, request.step, by, dtype.name, self.target)
         batch = np.broadcast_shapes(self.batch, *(x.shape[:-2] for x in weights))
         sweep = _Sweep(backward, batch, request.steps, weights)
         if every == 1:
-            left = self.first_left()
-            sweep.over(0, self.path, self.driven, weights)
+            uncompiled = self.first_uncompiled()
+            sweep.propagate(0, self.path, self.driven, weights)
         else:
-            left = np.zeros(self.batch, int)
+            uncompiled = np.zeros(self.batch, int)
             for record in reversed(range(request.steps // every)):
-                between = self.once_more(record, every)
-                own, _ = between.left()
-                left = np.where(own > 0, record * every + own, left)
-                sweep.over(
+                between = self.recompute_segment(record, every)
+                between_left, _ = between.uncompiled()
+                uncompiled = np.where(between_left > 0, record * every + between_left, uncompiled)
+                sweep.propagate(
                     record * every,
                     between.path,
                     between.driven,
-                    [_at_the_first(x[..., record, :], every) for x in weights],
+                    [_weights_at_start(x[..., record, :], every) for x in weights],
                 )
-        found = {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
-        return {name: _unknown_before(name, x, left, x.ndim - backward.rank(name)) for name, x in found.items()}, left
+        result = {name: sweep.gradients[INITIAL.get(name, name)] for name in by}
+        return {
+            name: _mask_before(name, x, uncompiled, x.ndim - backward.rank(name)) for name, x in result.items()
+        }, uncompiled
 
-    def first_left(self) -> np.ndarray:
-        """(...): the number of the first step, from 1, that is not the compiled one, 0 where all are.  Motions that
-        were made with other arguments are refused where their first or last step shows it, or, within constraints, the
-        first that is not compiled."""
-        left, doubtful = self.left()
+    def first_uncompiled(self) -> np.ndarray:
+        """(...): the number of the first step, from 1, that is not the compiled one, or 0.  Raises if the first or last
+        step shows that the motion was made with other arguments; within constraints the first uncompiled step is
+        checked."""
+        uncompiled, doubtful = self.uncompiled()
         looked_at = {int(doubtful[doubtful > 0].min()) - 1} if doubtful.any() else set()
-        if self.request.steps and not self._has_status:  # enough to tell another method, and other inputs mostly
+        if self.request.steps and not self._has_status:  # detects another method, and most other inputs
             looked_at = {0, self.request.steps - 1}
         for record in looked_at:
-            self.once_more(record, 1)
-        return left
+            self.recompute_segment(record, 1)
+        return uncompiled
 
-    def once_more(self, record: int, every: int) -> _Motion:
-        """The steps from one kept state to the next, made again without warnings of where they start.  They must lead
-        there but where steps are not the compiled ones."""
+    def recompute_segment(self, record: int, every: int) -> _Motion:
+        """The steps from one kept state to the next, computed again without warnings.  Raises if compiled steps do not
+        arrive at the next kept state."""
         some = slice(record * every, (record + 1) * every)
         driven = {name: x[_cut(some, 2 + PER_STEP[name])] if name in PER_STEP else x for name, x in self.driven.items()}
-        given = {name: x[_cut(0, 1 + PER_STEP[name])] if name in PER_STEP else x for name, x in driven.items()}
-        given |= {name: x[..., record, :] for name, x in zip(STATE, self.path, strict=False)}
+        inputs = {name: x[_cut(0, 1 + PER_STEP[name])] if name in PER_STEP else x for name, x in driven.items()}
+        inputs |= {name: x[..., record, :] for name, x in zip(STATE, self.path, strict=False)}
         mech, step = self.request.mech, self.request.step
-        request = Request(mech, step, every, given, {}, {})
+        request = Request(mech, step, every, inputs, {}, {})
         run = planned(request, Kept(every, 1, False), self.target)
         run.goes_on = True
         states, status = run.records()
@@ -579,14 +585,14 @@ class _Motion:
         _check_arrival(states, ends, (record + 1) * every)
         return replace(self, request=request, path=states, driven=driven)
 
-    def left(self) -> tuple[np.ndarray, np.ndarray]:
-        """(...) each: the number of the first step, from 1, that the compiled one does not make, or not so that it can
-        be relied on; and of the first that it does not make though it could be relied on.  0 where there is none."""
+    def uncompiled(self) -> tuple[np.ndarray, np.ndarray]:
+        """(...) each: number of the first step, from 1, that differs from the compiled one or is unreliable; and of
+        the first that differs although the compiled one is reliable.  0 if all steps agree."""
         states, mech, step = self.path, self.request.mech, self.request.step
         if states[0].shape[-2] < 2 or not self._has_status:
             return np.zeros(self.batch, int), np.zeros(self.batch, int)
-        given = {**self.driven, **dict(zip(STATE, (x[..., :-1, :] for x in states), strict=False))}
-        inputs = [_by_step(name, given[name], len(core)) for name, core in step.shapes(mech)]
+        values = {**self.driven, **dict(zip(STATE, (x[..., :-1, :] for x in states), strict=False))}
+        inputs = [_add_step_axis(name, values[name], len(core)) for name, core in step.shapes(mech)]
         with np.errstate(all="ignore"):
             end, relied, _ = reached(mech, step, *(np.asarray(x, float) for x in inputs))
         there = [x[..., 1:, :] for x in states]
@@ -599,20 +605,19 @@ class _Motion:
         return first[0], first[1]
 
     def _differ(self, states: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
-        """(...): whether q, v, or activations if there are any, are not the same: lengths in units of the mechanism's
-        size."""
+        """(...): whether states differ beyond ``SAME``, in units of the mechanism's size."""
         mech = self.request.mech
-        own, slow = units(mech), SLOW * sizes_of(mech).rate
-        scales = ((own.positions, 1.0), (own.velocities, slow), (1.0, 1.0))
-        found = []
+        unit_sizes, slow = units(mech), SLOW * sizes_of(mech).rate
+        scales = ((unit_sizes.positions, 1.0), (unit_sizes.velocities, slow), (1.0, 1.0))
+        differs = []
         for x, y, (unit, least) in zip(states, others, scales, strict=False):
             gap, size = (np.abs(z / unit).max(axis=-1, initial=0.0) for z in (x - y, y))
-            found.append(gap > SAME[y.dtype.name] * (least + size))
-        return np.logical_or.reduce(found)
+            differs.append(gap > SAME[y.dtype.name] * (least + size))
+        return np.logical_or.reduce(differs)
 
 
-def _by_step(name: str, x: np.ndarray, core: int) -> np.ndarray:
-    """An input of steps, whose values have ``core`` axes, with an axis of steps behind those of the batch."""
+def _add_step_axis(name: str, x: np.ndarray, core: int) -> np.ndarray:
+    """An input with an axis of steps after those of the batch; one value has ``core`` axes."""
     if name in STATE:
         return x
     cut = x.ndim - core
@@ -622,12 +627,12 @@ def _by_step(name: str, x: np.ndarray, core: int) -> np.ndarray:
 
 
 def _check_arrival(states: Sequence[np.ndarray], kept: Sequence[np.ndarray], step: int) -> None:
-    """Refuse states that were kept of another motion."""
+    """Raise if the end of recomputed steps differs from the kept state: it is another motion."""
     for path, there in zip(states, kept, strict=True):
-        found = path[..., -1, :]
-        difference = np.abs(found - there)
+        end = path[..., -1, :]
+        difference = np.abs(end - there)
         size = 1.0 + np.abs(there).max(axis=-1, keepdims=True, initial=0.0)
-        if (difference > SAME[there.dtype.name] * size).any():  # what is not finite is not compared
+        if (difference > SAME[there.dtype.name] * size).any():  # NaN is not compared
             raise KernelError(
                 f"rollout_vjp: q and v are not the motion that rollout makes with these arguments: at step {step} they "
                 f"are off by {np.nanmax(difference):.2g}; give tau, dt, method, ctrl, feedback, wrenches, parameters "
@@ -635,9 +640,9 @@ def _check_arrival(states: Sequence[np.ndarray], kept: Sequence[np.ndarray], ste
             )
 
 
-def _at_the_first(weight: np.ndarray, steps: int) -> np.ndarray:
-    """The weights of the states of a segment: those inside it, and the last one, which belongs to the next, have
-    none."""
+def _weights_at_start(weight: np.ndarray, steps: int) -> np.ndarray:
+    """Weights of the states of a segment: ``weight`` at its start, zero elsewhere.  The last state belongs to the next
+    segment."""
     weights = np.zeros((*weight.shape[:-1], steps + 1, weight.shape[-1]), weight.dtype)
     weights[..., 0, :] = weight
     return weights

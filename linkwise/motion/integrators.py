@@ -1,4 +1,4 @@
-"""Integrators: SciPy's adaptive ones, stepped by hand so that steps can be corrected, and methods of fixed steps."""
+"""Integrators: SciPy's adaptive methods, stepped one by one for projection after steps, and fixed steps."""
 
 from __future__ import annotations
 
@@ -27,20 +27,26 @@ ADAPTIVE: dict[str, Any] = {
     "bdf": scipy.integrate.BDF,
     "lsoda": scipy.integrate.LSODA,
 }
-ORDER_OF_ERRORS = {"rk23": 2, "rk45": 4, "dop853": 7, "radau": 3, "bdf": 1}  # of their estimates, for a first step
-MULTISTEP = ("bdf", "lsoda")  # they keep values of earlier steps; a step of all others may be corrected
-ABSOLUTE = 1e-9  # the absolute tolerance where none is given, in units of the mechanism
-FIRST_STEP = 1e-6  # of the time unit, where the state or its rates are zero
-# A motion stalls where so many evaluations bring it on by less than this share of the time that is left, and by less
-# than this part of its time unit.  That unit is about 1 s for an arm: steps of explicit methods are then 25 ns and
-# less, forty thousand times in a row, where stops and dry friction of the lightest links ask for microseconds; what
-# goes on like this takes 5e9 evaluations, half a day.  Where forces jump to and fro, steps are of 1 ns and less.
+ORDER_OF_ERRORS = {
+    "rk23": 2,
+    "rk45": 4,
+    "dop853": 7,
+    "radau": 3,
+    "bdf": 1,
+}  # order of the error estimate, for the first step
+MULTISTEP = ("bdf", "lsoda")  # use values of earlier steps, so that steps must not be projected
+ABSOLUTE = 1e-9  # default absolute tolerance, in units of the mechanism
+FIRST_STEP = 1e-6  # of the time unit: first step if the state or its rates are zero
+# A motion stalls if PATIENCE evaluations advance it by less than LEAST_SHARE of the remaining time, and by less than
+# LEAST_TIME of its time unit, about 1 s for an arm: explicit steps are then below 25 ns, forty thousand times in a row.
+# Stops and dry friction of the lightest links need microseconds.  A motion at this pace takes 5e9 evaluations, half a
+# day.  Chattering forces lead to steps below 1 ns.
 PATIENCE = 500_000
 LEAST_SHARE, LEAST_TIME = 1e-4, 1e-3
-# It is hopeless long before where it would take 1e17 evaluations.
+# A motion that would take 1e17 evaluations is given up after GLANCE of them.
 GLANCE, HOPELESS = 5_000, 1e-13
-FIRST = 1e-3  # of the time that is left: a step, where a method fails with its first one
-WHOLE = 1e-9  # relative; a duration is taken as a whole number of steps if it is one but for this
+FIRST = 1e-3  # of the remaining time: assumed step if a method fails with its first one
+WHOLE = 1e-9  # relative tolerance of a duration that is a whole number of steps
 
 
 class IntegrationFailed(ArithmeticError):
@@ -49,13 +55,13 @@ class IntegrationFailed(ArithmeticError):
 
 # -- arcs past singular positions ---------------------------------------------------------------------------------
 
-Arcs = dict[tuple[int, ...], list[Arc]]  # of states of a batch, by their place in it; of one state, with the place ()
+Arcs = dict[tuple[int, ...], list[Arc]]  # by the index of a state in its batch; () for a single state
 Between = Callable[[float], np.ndarray]  # x at a time within a step
 
 
 class Crossings:
-    """Arcs in place of steps, of one state or of some of a batch; none where a system has no singular positions that
-    must be heeded.  They are made in joint velocities, whatever the coordinates of the system."""
+    """Arcs that replace steps near singular positions, for one state or members of a batch.  Arcs are computed in joint
+    velocities, whatever the coordinates of the system."""
 
     def __init__(self, system: System):
         self._system, self._joints = system, system.in_joints
@@ -67,8 +73,8 @@ class Crossings:
         return bool(self._arcs)
 
     def next_arc(self, t: float, x: np.ndarray, rates: np.ndarray | None, step: float) -> tuple[Arc | None, float]:
-        """What to do with one state instead of the next step, if it comes near a singular position, and the longest
-        step to take otherwise.  ``rates`` are those of x, where they are known."""
+        """The arc that replaces the next step of one state near a singular position, and else the longest step.
+        ``rates`` is dx/dt at x; None if unknown."""
         joints = self._joints
         if joints is None or joints.singular is None:
             return None, math.inf
@@ -77,13 +83,13 @@ class Crossings:
             rates = joints.rates(t, x)
         return joints.singular.arc(joints.member(x), t, x, rates, step)
 
-    def along(self, arc: Arc) -> Between:
-        """One state on an arc."""
+    def arc_states(self, arc: Arc) -> Between:
+        """The state as a function of time on an arc."""
         assert self._joints is not None
-        return AlongArcs(self._system, self._joints, {(): [arc]}, (len(self._system.units),))
+        return ArcStates(self._system, self._joints, {(): [arc]}, (len(self._system.units),))
 
     def plan(self, t: float, x: np.ndarray, t_new: float) -> bool:
-        """Find the arcs that replace the step from (t, x) to ``t_new``; whether there are any."""
+        """Find the arcs that replace the step from (t, x) to ``t_new``; returns whether some state takes one."""
         joints, planned = self._joints, {at: [arcs[-1]] for at, arcs in self._arcs.items() if arcs[-1].t > t}
         if joints is None or joints.singular is None:
             return False
@@ -98,16 +104,16 @@ class Crossings:
         return bool(self._arcs)
 
     def planned(self, shape: tuple[int, ...], others: Between) -> Between:
-        """The states (of this shape) between the ends of the step planned last, on the manifold; ``others`` are those
-        of the method."""
+        """x (of this shape) as a function of time within the step planned last, on the manifold.  States without an arc
+        are interpolated by ``others``, the method's own interpolation."""
         assert self._joints is not None
-        return AlongArcs(self._system, self._joints, self._arcs, shape, others)
+        return ArcStates(self._system, self._joints, self._arcs, shape, others)
 
 
 @dataclass(frozen=True)
-class AlongArcs:
-    """States x (of this shape) of a system between the ends of a step, on the manifold: by arcs, and by ``others``
-    those that have none."""
+class ArcStates:
+    """x (of this shape) as a function of time within a step, on the manifold.  States without an arc are interpolated
+    by ``others``."""
 
     system: System
     joints: FullState
@@ -118,12 +124,12 @@ class AlongArcs:
     def __call__(self, time: float) -> np.ndarray:
         x, rest = np.zeros(self.shape), np.ones(self.shape[:-1], dtype=bool)
         for member, arcs in self.arcs.items():
-            x[member], rest[member] = self._on_arc(member, arcs, time), False
+            x[member], rest[member] = self._arc_state(member, arcs, time), False
         if self.others is not None and rest.any():
             x[rest] = self.system.corrected(self.others(time), rest)
         return x
 
-    def _on_arc(self, member: tuple[int, ...], arcs: list[Arc], time: float) -> np.ndarray:
+    def _arc_state(self, member: tuple[int, ...], arcs: list[Arc], time: float) -> np.ndarray:
         arc = next(arc for arc in arcs if time <= arc.t)
         x = self.joints.member(np.zeros(0), member).settled(arc.between(time))
         return self.system.from_joints(x)
@@ -133,14 +139,14 @@ class AlongArcs:
 
 
 class Headway:
-    """Detects whether adaptive steps to ``end`` make progress, by their number of evaluations."""
+    """Stall detection of adaptive steps towards ``end``, by the number of evaluations."""
 
     def __init__(self, system: System, t: float, end: float):
         self._system, self._end = system, end
         self._t, self._evaluations = t, system.evaluations
 
     def check(self, t: float, v: np.ndarray) -> None:
-        """Refuse to go on beyond t where it stalls, with velocities v (nv,)."""
+        """Raise ``IntegrationFailed`` if the motion stalls at t, with velocities v (nv,)."""
         spent, gained, left = self._system.evaluations - self._evaluations, t - self._t, self._end - t
         if spent >= GLANCE and gained < HOPELESS * left:
             raise IntegrationFailed(
@@ -163,7 +169,7 @@ class Headway:
 
 
 def largest_velocity(mech: Mechanism, v: np.ndarray) -> str:
-    """The number of v (..., nv) that is largest, for messages."""
+    """Text about the largest velocity in v (..., nv), for messages."""
     sizes = np.nan_to_num(np.abs(v), nan=np.inf, posinf=np.inf).reshape(-1, mech.nv).max(axis=0, initial=0.0)
     k = int(np.argmax(sizes))
     return f"the largest velocity is {sizes[k]:.3g}, of {mech.v_names[k]!r}"
@@ -171,11 +177,11 @@ def largest_velocity(mech: Mechanism, v: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """A step from ``t_old`` to ``t``; ``x`` is corrected, ``between(time)`` interpolates what was computed before that.
+    """A step from ``t_old`` to ``t``: ``x`` is projected at its end, ``between(time)`` interpolates without projection.
 
-    system   in which x is a state: as it is, or frozen if the interpolation is worth keeping
-    dense    whether it is: whether it is as accurate as the method
-    settled  whether ``between`` gives states on the manifold already: near singular positions
+    system   the system of x, frozen if the interpolation is kept
+    dense    whether the interpolation is as accurate as the method, and is kept
+    settled  whether ``between`` returns states on the manifold: on arcs near singular positions
     """
 
     t_old: float
@@ -196,7 +202,7 @@ class Step:
 
 
 class Adaptive:
-    """One of SciPy's methods, with its error per step controlled by ``rtol`` and ``atol``; None for ``ABSOLUTE``."""
+    """One of SciPy's methods, with error control by ``rtol`` and ``atol``; None: ``ABSOLUTE``."""
 
     def __init__(
         self,
@@ -226,12 +232,12 @@ class Adaptive:
         while True:
             arc, longest = self._step_or_arc(solver, crossings)
             if arc is not None:
-                for step in self._along(arc, crossings.along(arc), end, now):
+                for step in self._arc_steps(arc, crossings.arc_states(arc), end, now):
                     yield step
                 if step.t == end:
                     return
-                self.next_step = None  # what the method would do there says nothing about the time after
-                solver = self._solver(step.t, step.x, end)  # nor does what it keeps of earlier steps
+                self.next_step = None  # the method's step size before the arc is meaningless after it
+                solver = self._solver(step.t, step.x, end)  # and so are its values of earlier steps
                 continue
             if longest < solver.step_size:
                 solver = self._solver(solver.t_old, self._before, end, longest)
@@ -239,7 +245,7 @@ class Adaptive:
             x, self._lost = system.corrected(solver.y) if corrects else solver.y, None
             if corrects:
                 system.arrive(x)
-            if system.chart is not None:  # its variables, and what iterations start from, change from step to step
+            if system.chart is not None:  # variables and initial guesses change from step to step
                 now = system.frozen()
             yield Step(solver.t_old, solver.t, x.copy(), _dense_output(solver, now), now, dense=True)
             self.next_step = getattr(solver, "h_abs", None)  # LSODA keeps its own
@@ -248,14 +254,14 @@ class Adaptive:
             if not corrects:
                 continue
             based = system.rebased(x)
-            if based is not x:  # nothing that the solver knows is in these variables
+            if based is not x:  # the solver's values are in other variables
                 solver = self._solver(solver.t, based, end)
-            else:  # what it takes into its next step besides y are the rates there
+            else:  # its next step uses y and the rates there
                 solver.y, solver.f = x, system.rates(solver.t, x)
 
     def _step_or_arc(self, solver: Any, crossings: Crossings) -> tuple[Arc | None, float]:
-        """Take the next step, or find the arc to take instead: in place of a step that was made already where the
-        method does not say before how long it will be.  Without an arc, the longest step that would have been right."""
+        """Take the next step, or find the arc that replaces it; without an arc, the longest allowed step.  Methods that
+        do not announce the length of their next step take it first; the arc then replaces it."""
         t, x, longest, max_step = solver.t, solver.y, math.inf, self._options["max_step"]
         says = hasattr(solver, "h_abs")
         if says:
@@ -275,8 +281,8 @@ class Adaptive:
             raise IntegrationFailed(f"{self._method} cannot go on beyond t = {solver.t:.6g} s: {why}")
         return None, math.inf if says else longest
 
-    def _along(self, arc: Arc, between: Between, end: float, system: System) -> Iterator[Step]:
-        """An arc up to ``end``, in steps that are not longer than asked for."""
+    def _arc_steps(self, arc: Arc, between: Between, end: float, system: System) -> Iterator[Step]:
+        """Steps along an arc up to ``end``, no longer than the maximum step."""
         last = min(arc.t, end)
         count = math.ceil((last - arc.t_old) / self._options["max_step"]) or 1
         times = np.linspace(arc.t_old, last, count + 1).tolist()
@@ -288,15 +294,15 @@ class Adaptive:
             raise IntegrationFailed(f"the state at t = {t:.6g} s is not finite: {self._velocity(x)}")
         atol = ABSOLUTE * self._system.units if self._atol is None else self._atol
         first, self._starts = self.next_step, True
-        if first is None and self._method in ORDER_OF_ERRORS:  # LSODA finds one in its own way
+        if first is None and self._method in ORDER_OF_ERRORS:  # LSODA chooses its own first step
             first = self._first_step(t, x, end, atol)
         options = {**self._options, "max_step": min(longest, self._options["max_step"])}
         first = None if first is None else min(first, end - t, options["max_step"])
         return ADAPTIVE[self._method](self._rates, t, x, end, first_step=first, atol=atol, **options)
 
     def _first_step(self, t: float, x: np.ndarray, end: float, atol: Any) -> float:
-        """A step short enough for rates and their changes (Hairer, Norsett and Wanner, Solving Ordinary Differential
-        Equations I, II.4), as SciPy chooses it but without a step in seconds where the state or its rates are zero."""
+        """The first step by Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, II.4.  Unlike
+        SciPy's, it scales with the time unit if the state or its rates are zero."""
         unit, scale = self._system.forces.time_unit, atol + np.abs(x) * self._options["rtol"]
 
         def size(y: np.ndarray) -> float:
@@ -306,7 +312,7 @@ class Adaptive:
         here, change = size(x), size(rates) * unit
         guess = FIRST_STEP * unit if min(here, change) < 1e-5 else 0.01 * here / change * unit
         guess = min(guess, end - t, self._options["max_step"])
-        if not guess > 0.0:  # velocities beyond all bounds: the solver says so
+        if not guess > 0.0:  # velocities overflow: the solver reports it
             return FIRST_STEP * unit
         bend = size(self._rates(t + guess, x + guess * rates) - rates) * unit**2 / guess
         steepest = max(change, bend)
@@ -315,7 +321,7 @@ class Adaptive:
         return min(100.0 * guess, (0.01 / steepest) ** (1.0 / (ORDER_OF_ERRORS[self._method] + 1)) * unit)
 
     def _advanced(self, solver: Any) -> str | None:
-        """Let the solver take a step; returns its message on failure. Errors of its linear algebra are failures too."""
+        """Let the solver take a step; returns its message on failure.  Errors of linear algebra are failures too."""
         try:
             return solver.step()
         except ValueError as error:
@@ -326,7 +332,7 @@ class Adaptive:
             ) from error
 
     def _rates(self, t: float, x: np.ndarray) -> np.ndarray:
-        """dx/dt; not a number where a step that is far too long leaves the chart, so that a shorter one is tried."""
+        """dx/dt; NaN where a trial step leaves the chart, so that the solver tries a shorter one."""
         starts, self._starts = self._starts, False
         try:
             rates = self._system.rates(t, x)
@@ -336,7 +342,7 @@ class Adaptive:
         except Exception as error:
             self._raised = error
             raise
-        if starts and not np.isfinite(rates).all():  # SciPy's methods would look for a first step for ever
+        if starts and not np.isfinite(rates).all():  # SciPy's search for a first step would not end
             raise IntegrationFailed(
                 f"the accelerations at t = {t:.6g} s are not finite: {self._velocity(x)}, and forces grow with its "
                 "square. Check v0, and what control and wrenches return"
@@ -361,22 +367,22 @@ class Adaptive:
         return matrix
 
     def _velocity(self, x: np.ndarray) -> str:
-        """The largest velocity of a state, for messages."""
+        """Text about the largest velocity of a state, for messages."""
         return largest_velocity(self._system.mech, self._system.state(x)[1])
 
 
 def _dense_output(solver: Any, system: System) -> Callable[[float], np.ndarray]:
-    """The solver's interpolation of its last step, which stays valid."""
+    """The solver's interpolation of its last step, valid also after later steps."""
     return _Later(solver, system) if isinstance(solver, scipy.integrate.DOP853) else solver.dense_output()
 
 
 class _Later:
-    """The interpolation of a step by DOP853, made when first asked for: it takes three more evaluations of the rates,
-    by the system as it was during the step, and the stages of the step, which the next one overwrites."""
+    """The interpolation of a step by DOP853, computed on first use.  It needs three more evaluations of the rates, by
+    the system frozen at the step, and a copy of the stages, which the next step overwrites."""
 
     def __init__(self, solver: scipy.integrate.DOP853, system: System):
         self._solver: Any = object.__new__(scipy.integrate.DOP853)
-        for name in ("n", "t_old", "t", "h_previous", "y_old", "y", "f"):  # what an interpolation is made of
+        for name in ("n", "t_old", "t", "h_previous", "y_old", "y", "f"):  # inputs of SciPy's interpolation
             setattr(self._solver, name, getattr(solver, name))
         self._solver.K_extended, self._solver.fun = solver.K_extended.copy(), system.rates
         self._made: Callable[[float], np.ndarray] | None = None
@@ -393,7 +399,7 @@ class _Later:
 class Fixed:
     """Steps of one size by one of the methods in ``algorithms/integration.py``.
 
-    The times are origin + k step with whole numbers k, so that a motion continued later goes through the same ones.
+    Times are origin + k step with integer k, so that a resumed motion has the same times.
     """
 
     def __init__(self, system: System, method: str, step: float, origin: float, index: int):
@@ -432,7 +438,7 @@ class Fixed:
         return advance(t, x, self.next_step)
 
     def _fit(self, t: float, end: float) -> None:
-        """Make the way to ``end`` a whole number of steps, by a new grid with a slightly different step if need be."""
+        """Make the time to ``end`` a whole number of steps, if needed by a new grid with a slightly different step."""
         count = (end - t) / self.next_step
         steps = max(1, round(count))
         here, slack = self._origin + self._index * self.next_step, WHOLE * self.next_step
@@ -460,7 +466,7 @@ class _Hermite:
 
 
 class Knot(NamedTuple):
-    """What a polynomial goes through: at the time t a value, its slope and its second derivative."""
+    """Interpolation condition at the time t: value, slope and second derivative."""
 
     t: Any
     x: Any
@@ -481,14 +487,14 @@ def quintic(time: Any, first: Knot, last: Knot) -> tuple[np.ndarray, np.ndarray]
     """The polynomial of degree five through two knots with their second derivatives, and its slope."""
     h = last.t - first.t
 
-    def from_one_end(s: Any, h: Any, knot: Knot) -> tuple[Any, Any]:
+    def end_contribution(s: Any, h: Any, knot: Knot) -> tuple[Any, Any]:
         away, x, rate, bend = 1.0 - s, knot.x, h * knot.rate, h**2 * knot.bend
         rest = (1.0 + 3.0 * s + 6.0 * s**2) * x + s * (1.0 + 3.0 * s) * rate + 0.5 * s**2 * bend
         change = (3.0 + 12.0 * s) * x + (1.0 + 6.0 * s) * rate + s * bend
         return away**3 * rest, away**2 * (away * change - 3.0 * rest) / h
 
-    start = from_one_end((time - first.t) / h, h, first)
-    end = from_one_end((last.t - time) / h, -h, last)
+    start = end_contribution((time - first.t) / h, h, first)
+    end = end_contribution((last.t - time) / h, -h, last)
     return start[0] + end[0], start[1] + end[1]
 
 

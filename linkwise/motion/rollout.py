@@ -1,4 +1,4 @@
-"""Many motions at once: states and joint forces in, trajectories out, a compiled scan over steps."""
+"""Rollouts: motions of many states at once, as a compiled scan over steps."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from ..dynamics.states import STATE, ByJoint, Float64Array, real_numbers
 from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.elements import CONTACT_FRICTION
 from ..mechanism.quaternions import has_quaternions, with_unit_quaternions
-from .arguments import CONFIGURATIONS, Driving, Request, by_step, numbers_that_act, stride
+from .arguments import CONFIGURATIONS, Driving, Request, force_parameters, split_into_records, stride
 from .checks import (
     check_bodies,
     finite_states,
+    largest_parameters,
     warn_first,
     warn_of_creep,
     warn_of_limits_left_out,
     warn_of_slip_in_rollout,
     warn_of_starts_beyond_limits,
     warn_of_starts_in_penetration,
-    with_largest,
 )
-from .constrained import WithinConstraints, onto_loops, onto_loops_on_device, refuse_open_schedule
-from .forces import Held, answer
+from .constrained import WithinConstraints, project_start, project_start_on_device, refuse_open_schedule
+from .forces import Held, evaluate
 from .step import (
     ACTIVATION,
     ACTIVE,
@@ -58,9 +58,9 @@ from .step import (
     warn_of_long_steps,
 )
 
-WHOLE = 1e-6  # by which a period of a held controller may miss a whole number of steps, in steps
-#: Operations: in momenta every stage waits for the one before, and steps this short for their own results; so many
-#: vectors of states are then computed side by side, if there are so many states.
+WHOLE = 1e-6  # tolerance of a held controller's period as a whole number of steps, in steps
+#: Vectors of states computed side by side -> largest number of operations of a step (SHORT) and least number of states
+#: (MANY).  In momenta every stage waits for the one before, and short steps wait for their own results.
 SHORT = {4: 600, 2: 2000}
 MANY = {4: 64, 2: 16}
 
@@ -110,7 +110,7 @@ def rollout(
                  made of
     parameters   numbers of the mechanism that differ from state to state, as ``compile`` names them:
                  {"mass": (..., n_links), "forearm.com": (..., 3)}; masses and inertias that no body has are refused.
-                 Of what acts too: "damping", "friction", "stiffness" (..., nv) of joints, "elbow.damping" of one;
+                 Of force elements: "damping", "friction", "stiffness" (..., nv) of joints, "elbow.damping" of one;
                  "contact_friction" (...) of all contacts, "floor.contact_friction" of a shape's
     every        keep each ``every``-th state only: (..., steps // every + 1, nq); ``final_only``: the last, (..., nq)
     out          (q, v), arrays of the shapes of the results to write them to: new memory costs time
@@ -125,26 +125,26 @@ def rollout(
                  ``return_activation`` the result is (q, v, activation)
     coordinates  what methods integrate beside q: "joint" (v), "momentum" (``lw.formulations.momenta``), "nu" or "xi"
                  (total joint rates, ``lw.formulations.diagonal``)
-    active       a schedule: whether each constraint of ``mech.loops`` holds, in the shapes of tau; None: all do.  Those
-                 that engage do so by an impact without rebound (``lw.contact.impact``), those that let go do not.
-                 Ball joints and fixed ones on the ground (``lw.contact.hold_frames``: feet) hold where they touch down,
-                 others close as they are
-    drive        what drives (prescribed motion) ask for in every step, as ``lw.motion.drive_values`` gives it; None:
-                 by their own functions, from the time 0
+    active       a schedule: whether each constraint of ``mech.loops`` is active, in the shapes of tau; None: all are.
+                 A constraint engages by an impact without rebound (``lw.contact.impact``), and releases without one.
+                 Ball and fixed joints on the ground (``lw.contact.hold_frames``: feet) hold where they touch down; all
+                 others must be closed
+    drive        prescribed motion of drives in every step, as ``lw.motion.drive_values`` returns it; None: their own
+                 functions, from the time 0
     return_status  the result ends with (...) integers: 0 where every step is the compiled one, else the number of the
                  first step that is not, from 1: near singular positions, or where numbers are lost
 
     Batches are spread over threads.  All-float32 arguments are computed in float32.  Loops are kept closed: every step
     ends with ``simulate``'s projection, and its arcs pass singular positions that steps do not resolve.  Initial states
-    must be assembled; a ``MechanismWarning`` tells of velocities that are projected, and of motions that arcs leave.
+    must be assembled; a ``MechanismWarning`` reports projected velocities and steps near singular positions.
     """
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
-    values = _given_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
+    values = _plan_values((q0, v0, tau, wrenches, ctrl, activation), feedback)
     usual = values and parameters is passive is active is drive is None and not return_status
     key = _key(values, dt, (steps, every, final_only), (method, target, coordinates)) if usual else None
-    if plan := _known(mech, key):
-        return returned(Run(mech, plan, plan.again(mech, values)).records(out)[0], return_activation)
+    if plan := _stored_plan(mech, key):
+        return select_results(Run(mech, plan, plan.bind(mech, values)).records(out)[0], return_activation)
     target = one_of("target", target, rollout_targets())
     driving = Driving(
         tau, dt, steps, method, coordinates, passive, wrenches, feedback, parameters, ctrl, activation, active, drive
@@ -155,21 +155,21 @@ def rollout(
     if request.held:
         if out is not None:
             raise MechanismError("rollout: out is not for controllers that are held; leave it out")
-        found, status = _in_turns(request.plain(), kept, target, passive is None)
+        states, status = _roll_out_held(request.plain(), kept, target, passive is None)
     else:
         device = _device(target, request.given)
         request = request.with_given(device.seen) if device else request.plain()
         run = planned(request, kept, "cuda" if device else target)
         run.limits_act = passive is None
-        found, status = run.records(out, device)
+        states, status = run.records(out, device)
         if key and device is None and run.is_repeatable:
             _remember(mech, key, run.plan, values, run.arrays)
-    return (*returned(found, return_activation), *(status,) * return_status)
+    return (*select_results(states, return_activation), *(status,) * return_status)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Which states of how many steps are kept."""
+    """Number of steps, and which of their states are kept."""
 
     steps: int
     every: int
@@ -180,13 +180,13 @@ class Kept:
         return self.every == 1 and not self.final_only
 
     def axes(self, batch: tuple[int, ...]) -> tuple[int, ...]:
-        """Those of the states before the axis of coordinates."""
+        """Axes of the kept states before the axis of coordinates."""
         return batch if self.final_only else (*batch, self.steps // self.every + 1)
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled rollout, its inputs, and those of them that are numbers of this variant of a mechanism."""
+    """A compiled rollout and its inputs; ``numbers`` hold the parameters of this variant of a mechanism."""
 
     run: Callable[..., None]
     inputs: tuple[Array, ...]
@@ -194,10 +194,10 @@ class Compiled:
 
 
 class Form(NamedTuple):
-    """What code a rollout becomes.
+    """The form of a rollout's code.
 
-    with_velocities   in momenta: whether every state is kept; None in velocities
-    vectors           of states, that may be computed side by side
+    with_velocities   steps in momenta: whether velocities of every state are outputs; None for steps in velocities
+    vectors           number of vectors of states computed side by side
     """
 
     dtype: str
@@ -207,13 +207,13 @@ class Form(NamedTuple):
 
 
 def compiled_rollout(mech: Mechanism, step: Step, form: Form) -> Compiled:
-    """The rollout of a step, from the mechanism's own store or made now."""
+    """The compiled rollout of a step, from the mechanism's store or compiled now."""
 
     def rollout(numbers: tuple[Any, ...] = ()) -> tuple[Callable[..., None], tuple[Array, ...]]:
-        program = remembered_program(_over_steps, mech, step, step.decisions(mech), form, numbers)
+        program = remembered_program(_rollout_program, mech, step, step.decisions(mech), form, numbers)
         inputs = tuple(replace(array, axes=()) for array in program.inputs)
         run = load(program, form.dtype, form.target)
-        return (run, inputs) if form.with_velocities is None else without_momenta(run, inputs)
+        return (run, inputs) if form.with_velocities is None else hide_momenta(run, inputs)
 
     def shared(numbers: Any) -> Any:
         run, inputs = rollout((numbers,))
@@ -225,15 +225,15 @@ def compiled_rollout(mech: Mechanism, step: Step, form: Form) -> Compiled:
     )
 
 
-def _over_steps(
+def _rollout_program(
     mech: Mechanism, step: Step, decided: Mapping[str, Any], form: Form, numbers: tuple[Any, ...]
 ) -> Program:
-    """The program of a rollout; ``decided`` are the decisions of the mechanism that it goes by, ``numbers`` inputs of
-    it."""
+    """The program of a rollout.  ``decided`` are the mechanism's decisions that it depends on; ``numbers`` are
+    parameters that are inputs."""
     _, target, with_velocities, vectors = form
     options: dict[str, Any] = {"with_velocities": with_velocities, "loops": None}
     program = step.program(mech, form.dtype, numbers, **options)
-    if not program.loops and is_long(program, target):  # stages of one kind as a loop, but within constraints
+    if not program.loops and is_long(program, target):  # equal stages as a loop, without constraints
         program = step.program(mech, form.dtype, numbers, **options, stages=not mech.loops)
     per_run = tuple(array.name for array in program.inputs if array.name in PER_STEP)
     carried = {array.name: array.name.removesuffix(NEXT) for array in program.outputs}
@@ -242,10 +242,10 @@ def _over_steps(
 
 
 def planned(request: Request, kept: Kept, target: str) -> Run:
-    """The rollout of a request."""
+    """The compiled run of a request."""
     mech, step, precision = request.mech, request.step, request.precision
-    dtype, vectors = np.dtype(precision), side_by_side(step, request.given["q"], request.given["v"])
-    with_velocities = kept.all if in_momenta(step, target) else None
+    dtype, vectors = np.dtype(precision), vector_count(step, request.given["q"], request.given["v"])
+    with_velocities = kept.all if uses_momenta(step, target) else None
     compiled = compiled_rollout(mech, step, Form(precision, target, with_velocities, vectors))
     request = request.with_given({**compiled.numbers, TRUSTED: NONE_YET})
     arrays, batch = request.arrays(compiled.inputs, dtype, kept.every)
@@ -257,16 +257,16 @@ def planned(request: Request, kept: Kept, target: str) -> Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """A rollout that is decided but for its numbers: what all calls have in common whose arrays are of the same shapes.
+    """A rollout ready to run, without the values of its arrays: shared by calls with arrays of equal shapes.
 
-    To find out what a call asks for takes several times as long as to compute a short motion of one state, so plans are
-    kept with the mechanism, as kernels are.
+    Checking the arguments of a call takes several times as long as a short motion of one state.  Plans are therefore
+    stored with the mechanism, like kernels.
 
     kept      which states are kept
-    batch     the batch that all arrays broadcast to
-    shapes    of the results
+    batch     the batch shape of all arrays
+    shapes    shapes of the results
     turns     whether some coordinates are quaternions, whose lengths are checked
-    sources   in plans that are kept: for each input its place in ``GIVEN``, or an array that is the same in all calls
+    sources   in stored plans: for each input its index in ``GIVEN``, or an array that is the same in all calls
     """
 
     step: Step
@@ -280,11 +280,11 @@ class Plan:
     sources: tuple[int | np.ndarray, ...] = ()
 
     @property
-    def in_momenta(self) -> bool:
-        return in_momenta(self.step, self.target)
+    def uses_momenta(self) -> bool:
+        return uses_momenta(self.step, self.target)
 
-    def again(self, mech: Mechanism, values: tuple[Any, ...]) -> dict[Array, Any]:
-        """The arrays of other numbers, in the order of ``GIVEN``."""
+    def bind(self, mech: Mechanism, values: tuple[Any, ...]) -> dict[Array, Any]:
+        """The input arrays for other values, which are in the order of ``GIVEN``."""
         arrays, steps, every = {}, self.kept.steps, self.kept.every
         for array, source in zip(self.compiled.inputs, self.sources, strict=True):
             if type(source) is not int:
@@ -293,17 +293,17 @@ class Plan:
             x = values[source]
             if self.turns and array.name in CONFIGURATIONS:
                 x = with_unit_quaternions(mech, CONFIGURATIONS[array.name], x)
-            arrays[array] = by_step(x, len(array.shape), steps, every) if array.name in PER_STEP else x
+            arrays[array] = split_into_records(x, len(array.shape), steps, every) if array.name in PER_STEP else x
         return arrays
 
 
 @dataclass
 class Run:
-    """One rollout: its plan and the arrays that it is made of.
+    """One rollout: its plan and its input arrays.
 
-    arrays       inputs, those of every step (..., records, every, core)
-    limits_act   whether those of the mechanism's joints do
-    goes_on      whether it goes on from where another has ended, and starts are not looked at
+    arrays       inputs; inputs per step are (..., records, every, core)
+    limits_act   whether limits of the mechanism's joints are active
+    goes_on      whether it continues another rollout, so that the initial state is not checked
     """
 
     mech: Mechanism
@@ -313,12 +313,12 @@ class Run:
     goes_on: bool = False
 
     def records(self, out: Any = None, device: DeviceCall | None = None) -> tuple[Any, np.ndarray]:
-        """The states that are kept, the initial ones among them, on a GPU arrays of the caller's library; and the
-        status of each motion.  ``device`` takes arrays to the GPU, None: on the CPU."""
+        """Run; returns the kept states with the initial ones, and the status of each motion.  ``device`` transfers
+        arrays to a GPU, where results are arrays of the caller's library; None: on the CPU."""
         plan = self.plan
         steps, final_only, shapes = plan.kept.steps, plan.kept.final_only, plan.shapes
         if out is not None:
-            self.arrays = dict(zip(self.arrays, apart_from(out, self.arrays.values()), strict=True))
+            self.arrays = dict(zip(self.arrays, copy_aliased(out, self.arrays.values()), strict=True))
         self._check()
         self._close(device)
         initial = list(self.arrays.values())[:2]
@@ -326,67 +326,67 @@ class Run:
             initial += [x for array, x in self.arrays.items() if array.name == ACTIVATION]
         if device is None:
             results = results_of(out, shapes, plan.dtype)
-            kept = started(initial, results, steps, final_only)
-            status = self._here(results, kept) if steps else np.zeros(plan.batch, int)
-            self._look_at_friction(kept)
+            kept = write_initial(initial, results, steps, final_only)
+            status = self._run_on_cpu(results, kept) if steps else np.zeros(plan.batch, int)
+            self._check_friction(kept)
             return results, status
         with device.stream():
             there = device.results(out, shapes, plan.dtype)
             if there is None:
-                raise KernelError(no_place(shapes, plan.dtype, " on the device"))
-            kept = started(device.copied(initial), there, steps, final_only)
-            status = self._on_device(device, kept) if steps else np.zeros(plan.batch, int)
+                raise KernelError(out_misfit(shapes, plan.dtype, " on the device"))
+            kept = write_initial(device.copied(initial), there, steps, final_only)
+            status = self._run_on_device(device, kept) if steps else np.zeros(plan.batch, int)
             return device.delivered(there, out), status
 
     @property
     def _varied(self) -> dict[Array, Any]:
-        """Numbers of the mechanism that differ from state to state."""
+        """Parameters of the mechanism that vary from state to state."""
         names = self.plan.step.parameters
         return {array: x for array, x in self.arrays.items() if array.name in names} if names else {}
 
     @property
     def _bodies(self) -> dict[Array, Any]:
-        """Those of them that are of bodies, not of what acts on them."""
-        return {array: x for array, x in self._varied.items() if not numbers_that_act(self.mech, (array.name,))}
+        """Varied parameters of bodies, without those of force elements."""
+        return {array: x for array, x in self._varied.items() if not force_parameters(self.mech, (array.name,))}
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether other calls can go by its plan with their numbers alone."""
-        return not self.plan.in_momenta
+        """Whether other calls can use its plan with their own arrays."""
+        return not self.plan.uses_momenta
 
     def _close(self, device: DeviceCall | None) -> None:
-        """Initial states that constraints allow."""
+        """Project initial states onto the constraints; nothing to do for a tree."""
 
-    def _here(self, results: Sequence[np.ndarray], kept: list[np.ndarray]) -> np.ndarray:
-        """Run on the CPU; the status."""
-        with np.errstate(all="ignore"):  # what is lost is told below, once
-            if self.plan.in_momenta:
-                self._from_momenta(results, kept)
+    def _run_on_cpu(self, results: Sequence[np.ndarray], kept: list[np.ndarray]) -> np.ndarray:
+        """Run on the CPU; returns the status."""
+        with np.errstate(all="ignore"):  # states that are not finite are reported below
+            if self.plan.uses_momenta:
+                self._run_from_momenta(results, kept)
             else:
                 self.plan.compiled.run(*self.arrays.values(), out=tuple(kept))
-        return self._lost(kept[1])
+        return self._check_finite(kept[1])
 
-    def _on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
-        """Run on a GPU; the status."""
+    def _run_on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
+        """Run on a GPU; returns the status."""
         self.plan.compiled.run(*device.copied([*self.arrays.values()]), out=tuple(kept))
         return np.zeros(self.plan.batch, int)
 
-    def _with_batch(self) -> dict[str, np.ndarray]:
-        """All inputs by name, each with all batch axes; those of every step as (..., steps, core)."""
-        given, batch = {}, self.plan.batch
+    def _batched_inputs(self) -> dict[str, np.ndarray]:
+        """All inputs by name with all batch axes; inputs per step are (..., steps, core)."""
+        inputs, batch = {}, self.plan.batch
         for array, values in self.arrays.items():
             per_step = array.name in PER_STEP
             core = values.shape[values.ndim - len(array.shape) - 2 * per_step :]
             values = np.broadcast_to(values, (*batch, *core))
-            given[array.name] = values.reshape(*batch, core[0] * core[1], *array.shape) if per_step else values
-        return given
+            inputs[array.name] = values.reshape(*batch, core[0] * core[1], *array.shape) if per_step else values
+        return inputs
 
-    def _from_momenta(self, results: Sequence[np.ndarray], kept: Sequence[np.ndarray]) -> None:
-        """Steps from momenta to momenta, and the velocities of the states that are kept.
+    def _run_from_momenta(self, results: Sequence[np.ndarray], kept: Sequence[np.ndarray]) -> None:
+        """Run steps from momenta to momenta, and write the velocities of the kept states.
 
-        The velocities of a state are known at the start of the step that leaves it: where every state is kept, those
-        are the records of v, one place earlier than the positions after the step, and only the last state is solved for
-        alone.  Where some are kept, momenta are recorded in their place and solved for together in the end.
+        A step computes the velocities of its initial state.  If every state is kept, these are the records of v, and
+        only the last velocities are solved for separately.  Else momenta are recorded in place of v, and velocities are
+        solved for together at the end.
         """
         mech, run, parameters, inputs = self.mech, self.plan.compiled.run, self._bodies, [*self.arrays.values()]
         q, v, *_ = kept
@@ -404,18 +404,17 @@ class Run:
     # -- before and after ---------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Refuse numbers that no body has; warn of steps that are too long, and of starts beyond limits or in
-        penetration."""
+        """Refuse impossible masses and inertias; warn of steps too long, starts beyond limits and penetration."""
         mech, step, varied = self.mech, self.plan.step, self._varied
         for array, values in varied.items():
             check_bodies(mech, array.name, values)
         start = next(iter(self.arrays.values()))
         if self.goes_on or not isinstance(start, np.ndarray):
-            return  # on a GPU they are taken as they are
+            return  # arrays on a GPU are not checked
         if step.acting.laws:
             bodies = self._bodies
             acts = {array.name: x for array, x in varied.items() if array not in bodies}
-            acting = with_largest(mech, step.acting, acts) if acts else step.acting
+            acting = largest_parameters(mech, step.acting, acts) if acts else step.acting
             warn_of_long_steps(mech, replace(step, acting=acting) if acts else step, self._input("dt"))
         if self.limits_act:
             warn_of_starts_beyond_limits(mech, start)
@@ -424,13 +423,13 @@ class Run:
     def _input(self, name: str) -> Any:
         return next(x for array, x in self.arrays.items() if array.name == name)
 
-    def _lost(self, v: np.ndarray) -> np.ndarray:
-        """Warn where numbers that are finite have led to some that are not, which stay so: the last record tells.
-        Returns the step by which they did, 0 where they did not."""
+    def _check_finite(self, v: np.ndarray) -> np.ndarray:
+        """Warn of motions whose states stop being finite; returns the number of the step, 0 for finite motions.  The
+        last record suffices, because NaN persists."""
         finite = np.isfinite(v[..., -1, :])
         if finite.all():
             return np.zeros(self.plan.batch, int)
-        inputs = self._with_batch()
+        inputs = self._batched_inputs()
         inputs.pop("numbers", None)
         method, every, lost = self.plan.step.name, self.plan.kept.every, ~finite.all(axis=-1)
         lost &= finite_states(self.plan.batch, *inputs.values())
@@ -447,8 +446,8 @@ class Run:
         )
         return np.where(lost, first, 0)
 
-    def _look_at_friction(self, kept: Sequence[np.ndarray]) -> None:
-        """Warn of friction that steps cannot follow."""
+    def _check_friction(self, kept: Sequence[np.ndarray]) -> None:
+        """Warn of friction that steps cannot resolve."""
         mech, step, (q, v, *_) = self.mech, self.plan.step, kept
         if not step.acting.laws or not v.size:
             return
@@ -460,15 +459,15 @@ class Run:
 
 
 class ConstrainedRun(Run):
-    """One within constraints, which starts and stays on them."""
+    """A rollout within constraints, with initial states projected onto them."""
 
     @property
     def is_repeatable(self) -> bool:
         return False
 
     def _close(self, device: DeviceCall | None) -> None:
-        """The initial states with their constraints kept; under a schedule those that hold must be closed already, and
-        engage by the impact of the first step."""
+        """Project initial states onto the constraints.  Under a schedule, active constraints must be closed already;
+        the impact of the first step engages them."""
         arrays, step = self.arrays, self.plan.step
         q, v, *_ = arrays
         numbers = {x.name: arrays[x] for x in self._bodies}
@@ -478,45 +477,45 @@ class ConstrainedRun(Run):
             if device is None:
                 refuse_open_schedule(self.mech, arrays[q], self._input(ACTIVE), numbers)
         elif device:
-            arrays[q], arrays[v] = onto_loops_on_device(device, self.mech, arrays[q], arrays[v], numbers)
+            arrays[q], arrays[v] = project_start_on_device(device, self.mech, arrays[q], arrays[v], numbers)
         else:
-            arrays[q], arrays[v] = onto_loops(self.mech, arrays[q], arrays[v], numbers)
+            arrays[q], arrays[v] = project_start(self.mech, arrays[q], arrays[v], numbers)
 
-    def _here(self, results: Sequence[np.ndarray], kept: list[np.ndarray]) -> np.ndarray:
+    def _run_on_cpu(self, results: Sequence[np.ndarray], kept: list[np.ndarray]) -> np.ndarray:
         return self._within_constraints(kept).run_here()
 
-    def _on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
-        """Steps that cannot be relied on need the same rollout on the CPU."""
+    def _run_on_device(self, device: DeviceCall, kept: list[Any]) -> np.ndarray:
+        """Run on a GPU; unreliable trajectories are computed again by the same rollout on the CPU."""
         there = dict(zip(self.arrays, device.copied([*self.arrays.values()]), strict=True))
         constrained, on_cpu = replace(self._within_constraints(kept), arrays=there), Form(self.plan.dtype.name, "cpu")
         return constrained.run_on_device(device, lambda: compiled_rollout(self.mech, self.plan.step, on_cpu).run)
 
     def _within_constraints(self, kept: Sequence[Any]) -> WithinConstraints:
-        plan, given = self.plan, self._with_batch()
-        return WithinConstraints(self.mech, plan.step, plan.compiled.run, self.arrays, given, kept, bool(self._varied))
+        plan, inputs = self.plan, self._batched_inputs()
+        return WithinConstraints(self.mech, plan.step, plan.compiled.run, self.arrays, inputs, kept, bool(self._varied))
 
 
-def _device(target: str, given: Mapping[str, Any]) -> DeviceCall | None:
-    """What takes the arrays to the GPU, if that is where to compute."""
-    if target != "cuda" and not (target == "cpu" and any(is_foreign(x) and on_device(x) for x in given.values())):
+def _device(target: str, inputs: Mapping[str, Any]) -> DeviceCall | None:
+    """The transfer of arrays to a GPU; None for runs on the CPU."""
+    if target != "cuda" and not (target == "cpu" and any(is_foreign(x) and on_device(x) for x in inputs.values())):
         return None
     from ..compiler.runtime.gpu import cupy_with_device
 
     try:
-        return DeviceCall(cupy_with_device(), given)
+        return DeviceCall(cupy_with_device(), inputs)
     except (ImportError, NoDeviceError):
         if target == "cuda":
             raise
-        return None  # what follows says what to do about such arrays
+        return None  # later checks raise with the cure for such arrays
     except UnreadableArrayError as error:
-        raise KernelError(f"rollout: {list(given)[error.place]} {error}") from None
+        raise KernelError(f"rollout: {list(inputs)[error.place]} {error}") from None
 
 
 # -- results ------------------------------------------------------------------------------------------
 
 
-def started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
-    """Write the initial states, if they are kept, and give the places of the records that follow."""
+def write_initial(initial: Sequence[Any], results: Sequence[Any], steps: int, final_only: bool) -> list[Any]:
+    """Write the initial states if they are kept; returns views of the records that follow."""
     records = [x[..., None, :] if final_only else x for x in results]
     if not final_only or not steps:
         for record, first in zip(records, initial, strict=True):
@@ -527,53 +526,52 @@ def started(initial: Sequence[Any], results: Sequence[Any], steps: int, final_on
 def results_of(
     out: tuple[np.ndarray, np.ndarray] | None, shapes: list[tuple[int, ...]], dtype: np.dtype
 ) -> Sequence[np.ndarray]:
-    """The arrays given for q and v if they fit, else new ones."""
+    """The arrays for q and v: ``out`` if given, else new ones; raises if ``out`` does not fit."""
     if out is None:
         return [np.empty(shape, dtype) for shape in shapes]
     fits = isinstance(out, tuple) and len(out) == len(shapes) and all(isinstance(x, np.ndarray) for x in out)
     if not fits or any(
         x.shape != shape or x.dtype != dtype or not x.flags.writeable for x, shape in zip(out, shapes, strict=True)
     ):
-        raise KernelError(no_place(shapes, dtype))
+        raise KernelError(out_misfit(shapes, dtype))
     if any(np.may_share_memory(*pair) for pair in combinations(out, 2)):
         raise KernelError("rollout: the arrays of out must not share memory")
     return out
 
 
-def no_place(shapes: list[tuple[int, ...]], dtype: np.dtype, where: str = "") -> str:
+def out_misfit(shapes: list[tuple[int, ...]], dtype: np.dtype, where: str = "") -> str:
     needed = " and ".join(map(str, shapes))
     last = ", the last for activations" if len(shapes) > 2 else ""
     count = "three" if last else "two"
     return f"rollout: out must be a tuple of {count} writable arrays{where} of dtype {dtype}, shapes {needed}{last}"
 
 
-def returned(found: Any, asked: bool) -> tuple[Any, ...]:
-    """(q, v), and the activations if they are asked for."""
-    q, v, *activation = found
+def select_results(results: Any, asked: bool) -> tuple[Any, ...]:
+    """(q, v), and the activations if ``asked``."""
+    q, v, *activation = results
     if not asked:
         return q, v
     return q, v, activation[0] if activation else np.zeros((*q.shape[:-1], 0), q.dtype)
 
 
-def apart_from(out: Any, inputs: Iterable[Any]) -> list[Any]:
-    """Inputs, copied where they share memory with arrays that are given for the results: these are written to from the
-    first record on, inputs are read to the last."""
+def copy_aliased(out: Any, inputs: Iterable[Any]) -> list[Any]:
+    """Inputs, copied if they share memory with ``out``: results are written while inputs are still read."""
     results = [x for x in out if isinstance(x, np.ndarray)] if isinstance(out, tuple) else []
     return [
         x.copy() if any(isinstance(x, np.ndarray) and np.may_share_memory(x, y) for y in results) else x for x in inputs
     ]
 
 
-# -- under controllers that are held ------------------------------------------------------------------
+# -- zero-order hold ---------------------------------------------------------------------------------
 
 
-def _in_turns(request: Request, kept: Kept, target: str, limits_act: bool) -> tuple[list[np.ndarray], np.ndarray]:
-    """One short rollout after the other, each under what the controllers gave at its start (zero-order hold)."""
+def _roll_out_held(request: Request, kept: Kept, target: str, limits_act: bool) -> tuple[list[np.ndarray], np.ndarray]:
+    """Run short rollouts one after the other, each under the controllers' values at its start (zero-order hold)."""
     mech, steps, dtype = request.mech, request.steps, np.dtype(request.precision)
     length = request.given["dt"]
-    turn, n_activation = _steps_of_a_turn(request), request.step.acting.n_activation
-    given = ((name, request.given[name]) for name in ("q", "v"))
-    q, v = (np.asarray(STATE[name].otherwise(mech) if x is None else x, dtype) for name, x in given)
+    turn, n_activation = _steps_per_period(request), request.step.acting.n_activation
+    initial = ((name, request.given[name]) for name in ("q", "v"))
+    q, v = (np.asarray(STATE[name].otherwise(mech) if x is None else x, dtype) for name, x in initial)
     batch = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
     state = [np.broadcast_to(x, (*batch, np.shape(x)[-1])) for x in (q, v)]
     names, paths, status = ("q", "v", *(ACTIVATION,) * bool(n_activation)), [], np.zeros((), int)
@@ -581,21 +579,23 @@ def _in_turns(request: Request, kept: Kept, target: str, limits_act: bool) -> tu
     for start in range(0, max(steps, 1), turn):
         count = min(turn, steps - start)
         part = request.part(start, count).with_given(dict(zip(names, state, strict=True)))
-        answers = {name: _asked(part, name, x, start * length).astype(dtype) for name, x in request.held.items()}
+        answers = {
+            name: _evaluate_controller(part, name, x, start * length).astype(dtype) for name, x in request.held.items()
+        }
         run = planned(part.with_given(answers if steps else {}), Kept(count, 1, False), target)
         run.limits_act, run.goes_on = limits_act, start > 0
         path, ended = run.records()
         state = [x[..., -1, :] for x in path]
         paths.append([x if not start else x[..., 1:, :] for x in path])
         status = np.where((status == 0) & (ended > 0), ended + start, status)
-    whole = [np.concatenate(parts, axis=-2) for parts in zip(*paths, strict=True)]
-    return [x[..., -1, :] if kept.final_only else x[..., :: kept.every, :] for x in whole], status
+    records = [np.concatenate(parts, axis=-2) for parts in zip(*paths, strict=True)]
+    return [x[..., -1, :] if kept.final_only else x[..., :: kept.every, :] for x in records], status
 
 
-def _steps_of_a_turn(request: Request) -> int:
-    """How many steps lie between two questions."""
+def _steps_per_period(request: Request) -> int:
+    """Number of steps in a period of the held controllers."""
     length = real_numbers("dt", request.given["dt"])
-    periods = {one.period for one in request.held.values()}
+    periods = {controller.period for controller in request.held.values()}
     if length.ndim or len(periods) > 1:
         raise MechanismError("rollout: controllers that are held need one dt for all states, and the same period")
     (period,) = periods
@@ -608,11 +608,11 @@ def _steps_of_a_turn(request: Request) -> int:
     return round(steps)
 
 
-def _asked(request: Request, name: str, controller: Held, t: float) -> np.ndarray:
-    """What a controller gives in the state of a request, for all its steps: (..., 1, n)."""
+def _evaluate_controller(request: Request, name: str, controller: Held, t: float) -> np.ndarray:
+    """(..., 1, n): a held controller evaluated in the initial state of a request."""
     mech, (q, v) = request.mech, (request.given["q"], request.given["v"])
     size = mech.nv if name == "tau" else mech.n_ctrl
-    values = answer(name, lambda *state: inputs_by_actuator(mech, controller(*state)), t, q, v)
+    values = evaluate(name, lambda *state: inputs_by_actuator(mech, controller(*state)), t, q, v)
     if values.shape[-1:] != (size,) or values.ndim > v.ndim:
         raise MechanismError(
             f"rollout: at t = {t:.6g} s {name} gives an array of shape {values.shape}, expected (..., {size})"
@@ -623,19 +623,19 @@ def _asked(request: Request, name: str, controller: Held, t: float) -> np.ndarra
     return np.concatenate(both, axis=-1)
 
 
-# -- plans that are kept ------------------------------------------------------------------------------
+# -- stored plans -------------------------------------------------------------------------------------
 
 
 PLANS = "plans of rollouts"
-MOST = 64  # kept with a mechanism; then all are forgotten, as steps of ever new lengths would fill the memory
+MOST = 64  # plans stored with a mechanism; then all are dropped, since ever new step lengths would fill the memory
 PARTS = (*FEEDBACK, GAIN)
-GIVEN = ("q", "v", "tau", "wrenches", "ctrl", ACTIVATION, *PARTS)  # what a call is given, as inputs are named
+GIVEN = ("q", "v", "tau", "wrenches", "ctrl", ACTIVATION, *PARTS)  # arguments of a call, by the names of inputs
 _ARRAY, _PRECISIONS = np.ndarray, (np.dtype("float64"), np.dtype("float32"))
 _NO_PARTS = (None,) * len(PARTS)
 
 
-def _given_values(state: tuple[Any, ...], feedback: Any) -> tuple[Any, ...]:
-    """Values in the order of ``GIVEN``, those of ``feedback`` behind the others; none where it has other parts."""
+def _plan_values(state: tuple[Any, ...], feedback: Any) -> tuple[Any, ...]:
+    """Values in the order of ``GIVEN``, parts of ``feedback`` last; empty if feedback has other parts."""
     if feedback is None:
         return (*state, *_NO_PARTS)
     if type(feedback) is not dict or not feedback.keys() <= {*PARTS} or any(x is None for x in feedback.values()):
@@ -644,16 +644,16 @@ def _given_values(state: tuple[Any, ...], feedback: Any) -> tuple[Any, ...]:
 
 
 def _key(
-    given: tuple[Any, ...], dt: Any, counts: tuple[Any, Any, Any], names: tuple[Any, ...]
+    arguments: tuple[Any, ...], dt: Any, counts: tuple[Any, Any, Any], names: tuple[Any, ...]
 ) -> tuple[Hashable, ...] | None:
-    """All that decides what a call does but the numbers in its arrays, which are ``given`` in the order of ``GIVEN``;
-    ``counts`` are steps, every and final_only.  None where arrays are others than NumPy's or of several precisions, or
-    where numbers are of other types than usual, which may be wrong."""
+    """The key of a stored plan: all arguments of a call, with arrays replaced by their shapes and precision.
+    ``arguments`` are in the order of ``GIVEN``; ``counts`` are steps, every and final_only.  None for arrays of other
+    libraries, mixed precisions and unusual types of numbers: such calls are checked in full."""
     if tuple(map(type, counts)) != (int, int, bool) or (type(dt) is not float and dt is not None):
         return None
     values: list[Hashable] = []
     precision: Any = None
-    for x in given:
+    for x in arguments:
         if x is None:
             values.append(None)
         elif type(x) is _ARRAY and x.ndim:
@@ -669,22 +669,22 @@ def _key(
     return (*values, precision, dt, *counts, *names)
 
 
-def _known(mech: Any, key: tuple[Hashable, ...] | None) -> Plan | None:
-    """The plan that an earlier call of this mechanism with this key has left behind."""
+def _stored_plan(mech: Any, key: tuple[Hashable, ...] | None) -> Plan | None:
+    """The plan stored by an earlier call of this mechanism with this key, or None."""
     if key is None:
         return None
     try:
         return mech._kernels[PLANS].get(key)
-    except (KeyError, AttributeError, TypeError):  # the first call, no mechanism, or names that are none
+    except (KeyError, AttributeError, TypeError):  # the first call, no mechanism, or invalid names
         return None
 
 
 def _remember(
-    mech: Mechanism, key: tuple[Hashable, ...], plan: Plan, given: tuple[Any, ...], arrays: Mapping[Array, np.ndarray]
+    mech: Mechanism, key: tuple[Hashable, ...], plan: Plan, values: tuple[Any, ...], arrays: Mapping[Array, np.ndarray]
 ) -> None:
-    """Keep the plan of a call with this key.  Arrays of the caller's are not held on to."""
-    places = {name: place for place, name in enumerate(GIVEN) if type(given[place]) is _ARRAY}
-    sources = tuple(places.get(array.name, x) for array, x in arrays.items())
+    """Store the plan of a call under its key, without references to the caller's arrays."""
+    indices = {name: index for index, name in enumerate(GIVEN) if type(values[index]) is _ARRAY}
+    sources = tuple(indices.get(array.name, x) for array, x in arrays.items())
     known: dict[Any, Plan] = stored(mech, PLANS, dict)
     if len(known) >= MOST:
         known.clear()
@@ -694,14 +694,13 @@ def _remember(
 # -- in momenta ---------------------------------------------------------------------------------------
 
 
-def in_momenta(step: Step, target: str) -> bool:
-    """Whether steps hand on momenta, so that nothing is solved for v that a step does not solve for itself; on a GPU
-    they hand on v."""
+def uses_momenta(step: Step, target: str) -> bool:
+    """Whether the scan carries momenta, which saves solving for v after every step; on a GPU it carries v."""
     return step.coordinates == "momentum" and target != "cuda"
 
 
-def side_by_side(step: Step, q: Any, v: Any) -> int:
-    """How many vectors of states may be computed side by side, as far as it depends on how many states there are."""
+def vector_count(step: Step, q: Any, v: Any) -> int:
+    """Largest number of vectors of states to compute side by side, by the number of states."""
     if step.coordinates != "momentum":
         return 1
     states = max(math.prod(np.shape(q)[:-1]), math.prod(np.shape(v)[:-1]))
@@ -709,17 +708,15 @@ def side_by_side(step: Step, q: Any, v: Any) -> int:
 
 
 def registers(program: Program, most: int) -> int:
-    """How many vector registers a value takes (``scan``), ``most`` at most."""
+    """Number of vector registers per value (``scan``), at most ``most``."""
     return next((count for count, size in SHORT.items() if count <= most and program.size < size), 1)
 
 
-def without_momenta(
-    run: Callable[..., None], inputs: tuple[Array, ...]
-) -> tuple[Callable[..., None], tuple[Array, ...]]:
-    """A rollout that takes momenta before all else, and its other inputs."""
-    place = [array.name for array in inputs].index(MOMENTA)
-    before, after = inputs[:place], inputs[place + 1 :]
-    return lambda p, *arrays, out: run(*arrays[:place], p, *arrays[place:], out=out), before + after
+def hide_momenta(run: Callable[..., None], inputs: tuple[Array, ...]) -> tuple[Callable[..., None], tuple[Array, ...]]:
+    """The rollout with momenta as its first argument, and the list of its other inputs."""
+    index = [array.name for array in inputs].index(MOMENTA)
+    before, after = inputs[:index], inputs[index + 1 :]
+    return lambda p, *arrays, out: run(*arrays[:index], p, *arrays[index:], out=out), before + after
 
 
 def _computed(

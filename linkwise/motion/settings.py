@@ -1,4 +1,4 @@
-"""How a motion is simulated: what was asked for, checked, and what was found out at its start."""
+"""Settings of a simulation: the caller's, checked, and values determined at the start of the motion."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from .step import check_method
 COORDINATES = ("joint", *VARIABLES, "independent")
 STABILIZATIONS = ("projection", "baumgarte", None)
 GAINS = (10.0, 10.0)
-GIVEN = "given"  # for control and wrenches that are no constant numbers, and so no part of a file
+GIVEN = "given"  # marker of control and wrenches that are not constant, which files do not hold
 FORMER_NAMES = {"usual_nearness": "usual_conditioning"}  # in files
 
 T = TypeVar("T")
 
 
 def _names_checked(cls: type[T]) -> type[T]:
-    """A dataclass whose constructor names the field that an unknown keyword may be a slip of the pen for."""
+    """Let the constructor of a dataclass suggest a field for an unknown keyword."""
     init: Callable[..., None] = cls.__init__
     known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
     @functools.wraps(init)
-    def checked_init(self: T, *args: Any, **given: Any) -> None:
-        for name in given:
+    def checked_init(self: T, *args: Any, **options: Any) -> None:
+        for name in options:
             if name not in known:
                 raise TypeError(
                     f"{cls.__name__}() got an unexpected keyword argument {name!r}: {did_you_mean(name, known)}"
                 )
-        init(self, *args, **given)
+        init(self, *args, **options)
 
     cls.__init__ = checked_init  # type: ignore[method-assign, assignment]
     return cls
@@ -52,28 +52,27 @@ def _names_checked(cls: type[T]) -> type[T]:
 @_names_checked
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How ``simulate`` integrates, beside the method and the length of steps.
+    """Settings of ``simulate`` besides the method and the length of steps.
 
     rtol, atol        tolerances of adaptive methods, relative and absolute; atol None: 1e-9 in the mechanism's own
                       units
-    coordinates       what is integrated: "joint" (q, v); "momentum" (q, p: ``lw.formulations.momenta``), "nu" or "xi"
+    coordinates       integrated variables: "joint" (q, v); "momentum" (q, p: ``lw.formulations.momenta``), "nu" or "xi"
                       (q, total joint rates: ``lw.formulations.diagonal``); "independent" (independent coordinates of
-                      loops, their rates): ``independent`` (see ``kinematics.local_parametrization``) until they are
-                      worse than ``worst_condition``
-    stabilization     how loops are kept closed: "projection" after every step, to ``tolerance``; "baumgarte" with the
-                      gains ``baumgarte`` (alpha, beta), (10, 10) by default; or None.  Singular positions are passed on
-                      arcs, with closed loops, whatever it is
+                      loops, their rates): ``independent`` (see ``kinematics.local_parametrization``) until their
+                      condition number exceeds ``worst_condition``
+    stabilization     of loops: "projection" after every step, to ``tolerance``; "baumgarte" with gains ``baumgarte``
+                      (alpha, beta), (10, 10) by default; or None.  Arcs past singular positions always close loops
     baumgarte         gains (alpha, beta) of stabilization="baumgarte", 1/s
-    tolerance         to which projection closes loops
+    tolerance         error of loops after projection
     formulation       method of ``forward_dynamics``: "elimination", "svd", "lagrange", "partitioning", "tangent"
                       or "differentiable"
-    keep_energy       project onto the initial energy, kinetic and of gravity, too; for motions under gravity alone
+    keep_energy       project onto the initial kinetic and potential energy too; for motions under gravity alone
     independent       the first independent coordinates of coordinates="independent"
     worst_condition   condition number at which other independent coordinates are chosen
-    progress          a bar that shows how far it is: True, False, or None as ``lw.codegen.progress`` says; needs tqdm
+    progress          show a progress bar: True, False, or None for ``lw.codegen.progress``; needs tqdm
 
-    ``trajectory.settings``, how a motion was simulated, are settings too: another ``simulate`` takes them.  Independent
-    coordinates that are functions have to be given again.
+    ``trajectory.settings`` are settings too, and may be passed to another ``simulate``.  Independent coordinates that
+    are functions must be passed again.
     """
 
     rtol: float = 1e-9
@@ -98,15 +97,15 @@ class Settings:
 class Setup(Settings):
     """How a motion was simulated, as plain data: numbers, strings and tuples, hashable; without functions.
 
-    step                 of fixed steps; the longest of adaptive ones, None if there is no longest
-    time_unit            of the mechanism, or of its motion where neither gravity nor springs set one
-    baumgarte            (alpha, beta), whether they act or not
+    step                 length of fixed steps; largest adaptive step, None if unlimited
+    time_unit            of the mechanism, or of its motion if neither gravity nor springs set one
+    baumgarte            (alpha, beta), also if not in use
     rank                 number of independent constraints away from singular positions, (nested) tuples for a batch;
                          None without loops
     usual_conditioning   smallest over largest singular value of G there; None without loops
-    energy               kinetic and potential, that projection keeps, or None
-    control, wrenches, ctrl, independent   None, constant numbers (independent: names too), or "given": others
-    events               their names
+    energy               kinetic and potential energy kept by projection, or None
+    control, wrenches, ctrl, independent   None, constant numbers (independent: also names), or "given"
+    events               names of the events
     """
 
     method: str
@@ -122,53 +121,52 @@ class Setup(Settings):
 
     @staticmethod
     def of(settings: Settings, method: str, step: float | None) -> Setup:
-        """The setup that a caller asks for."""
+        """The setup from the arguments of a caller."""
         asked = {field.name: getattr(settings, field.name) for field in fields(Settings)}
         return Setup(
             method=method, step=step, **{**asked, "independent": _recorded(settings.independent), "progress": None}
         )
 
     def settings(self) -> Settings:
-        """What ``simulate`` needs to be asked for, to set another motion up like this one."""
+        """The settings with which ``simulate`` sets up another motion like this one."""
         if self.independent == GIVEN:
             raise MechanismError(
                 "the independent coordinates are functions, which are no part of a recorded motion: give them again "
                 "with settings=dataclasses.replace(trajectory.settings, independent=...)"
             )
         asked = {field.name: getattr(self, field.name) for field in fields(Settings)}
-        if self.stabilization != "baumgarte" and self.baumgarte == GAINS:  # not asked for, but filled in
+        if self.stabilization != "baumgarte" and self.baumgarte == GAINS:  # a default, not set by the caller
             asked["baumgarte"] = None
         return Settings(**asked)
 
-    def found(self, **values: Any) -> Setup:
-        """The same with what has been found out: arrays and lists as tuples."""
+    def completed(self, **values: Any) -> Setup:
+        """The setup with values determined at the start of the motion; arrays and lists become tuples."""
         return replace(self, **{name: _plain(value) for name, value in values.items()})
 
     @property
     def gains(self) -> tuple[float, float] | None:
-        """(alpha, beta) of Baumgarte's terms if they act."""
+        """(alpha, beta) of Baumgarte's terms if in use, else None."""
         return self.baumgarte if self.stabilization == "baumgarte" else None
 
     def array(self, name: str, kind: type, batch: tuple[int, ...]) -> Float64Array | None:
-        """``rank`` or ``energy`` of every state; tuples have lost the shape and the type of a batch without states."""
+        """``rank`` or ``energy`` of every state as an array; tuples of an empty batch have no shape and type."""
         value = getattr(self, name)
         return None if value is None else np.array(value, dtype=kind).reshape(batch)
 
     def to_data(self) -> dict[str, Any]:
-        """A dictionary for files."""
+        """The setup as a dictionary for files."""
         return asdict(self)
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Setup:
-        """The inverse of ``to_data``, from what JSON makes of it."""
+        """The inverse of ``to_data``, from decoded JSON."""
         named = {FORMER_NAMES.get(name, name): _plain(value) for name, value in data.items()}
         known = {field.name for field in fields(Setup)}
         return Setup(**{name: value for name, value in named.items() if name in known})
 
 
 def checked(mech: Mechanism, settings: Settings, method: str, step: Any, duration: Any) -> Setup:
-    """The setup that a caller asks for, with what is left to us filled in and numbers as floats; refused where they
-    contradict each other."""
+    """The setup of a simulation with defaults filled in and numbers as floats; raises on contradictions."""
     asked = Setup.of(settings, method, step)
     one_of("coordinates", asked.coordinates, COORDINATES)
     check_method(asked.method, asked.coordinates, tuple(ADAPTIVE))
@@ -181,8 +179,7 @@ def checked(mech: Mechanism, settings: Settings, method: str, step: Any, duratio
 
 
 def with_floats(settings: Setup, duration: Any) -> Setup:
-    """The settings with their numbers checked, for a motion of ``duration`` seconds, and as floats, which files can
-    hold."""
+    """The setup with its numbers checked for a motion of ``duration`` seconds, and converted to floats for files."""
     check_positive("duration", duration)
     names = ["rtol", "tolerance", "worst_condition", *["atol"] * (settings.atol is not None)]
     if settings.step is not None:
@@ -195,7 +192,7 @@ def with_floats(settings: Setup, duration: Any) -> Setup:
 
 
 def check_positive(name: str, value: Any, kind: str = "number") -> None:
-    """Refuse what is not one positive number."""
+    """Raise unless ``value`` is one positive number."""
     is_number = isinstance(value, numbers.Real) or (isinstance(value, np.ndarray) and value.ndim == 0)
     if not (is_number and not isinstance(value, bool) and np.isfinite(value) and value > 0.0):
         raise MechanismError(f"{name} must be a positive {kind}, not {value!r}")
@@ -256,7 +253,7 @@ def _check_coordinates(mech: Mechanism, asked: Setup, independent: Any) -> None:
 
 
 def _recorded(independent: Any) -> Any:
-    """Independent coordinates as plain data: names and numbers as tuples, "given" for functions."""
+    """Independent coordinates as plain data: tuples of names or numbers, "given" for functions."""
     if isinstance(independent, str):
         return (independent,)
     is_given = isinstance(independent, (Coordinates, ImplicitCoordinates))
@@ -267,4 +264,4 @@ def _plain(value: Any) -> Any:
     """Arrays and lists as (nested) tuples."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
-    return tuple(_plain(one) for one in value) if isinstance(value, (list, tuple)) else value
+    return tuple(_plain(entry) for entry in value) if isinstance(value, (list, tuple)) else value

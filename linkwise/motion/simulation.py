@@ -53,9 +53,9 @@ from .step import fixed_steps, warn_of_long_steps
 from .system import Chart, FullState, IndependentCoordinates, Manifold, System
 from .trajectory import KEEP, Dense, End, Trajectory
 
-NOT_SAID = float("nan")  # of a duration, which is then refused: all arguments before it may be left out
-AT_END = 1e-12  # relative to the time; samples as near as this to the end of a step are taken there
-DEAD_CENTRE = 1e-3  # of the conditioning at the start: with less, drives ask for velocities without bound
+NOT_SAID = float("nan")  # default of the duration, which is refused: all arguments before it are optional
+AT_END = 1e-12  # relative to the time; samples nearer than this to the end of a step are taken at the end
+DEAD_CENTRE = 1e-3  # of the conditioning at the start: with less, driven motion needs unbounded velocities
 NOT_FREE = (
     "keep_energy is for free motions: control, passive elements and wrenches change the energy, and so does what acts "
     "on the mechanism by itself (mech.with_acting(False) switches it off)"
@@ -63,7 +63,7 @@ NOT_FREE = (
 
 
 class SimulationError(MechanismError):
-    """A motion that could not be followed to its end.  ``trajectory`` is what was computed before."""
+    """A motion that could not be computed to its end.  ``trajectory`` is the part up to the failure."""
 
     def __init__(self, message: str, trajectory: Trajectory):
         super().__init__(message)
@@ -118,8 +118,8 @@ def simulate(
     Ctrl-C ends the motion: what was computed is returned, with ``interrupted`` set.
     """
     require_mechanism(mech)
-    given = {"t_eval": t_eval, "settings": settings}
-    t_eval, settings = _with_former(given, former).values() if former else given.values()
+    options = {"t_eval": t_eval, "settings": settings}
+    t_eval, settings = _apply_former_keywords(options, former).values() if former else options.values()
     settings = settings or Settings()
     if not isinstance(settings, Settings):
         raise TypeError(f"settings must be lw.motion.Settings(...), such as Settings(rtol=1e-10), not {settings!r}")
@@ -133,13 +133,13 @@ def simulate(
         raise TypeError(f"passive must be a linkwise.forces.Passive, such as Passive.of(mech), not {passive!r}")
     method = method or ("radau" if rubs(mech) else "dop853")
     setup = checked(mech, settings, method, step, duration)
-    acting = resolved(mech, passive, *_fixed_steps(setup))
+    acting = resolved(mech, passive, *_step_lengths(setup))
     if settings.keep_energy and any(force is not None for force in (control, acting, wrenches)):
         raise ValueError(NOT_FREE)
     warn_of_drives(mech, 0.0, duration)
     now = mech.constraints.at_time(0.0)
     q, v = _initial_state(now, q0, v0, setup, passive)
-    if setup.stabilization is None:  # which leaves them as they are
+    if setup.stabilization is None:  # loops stay as open as they are
         warn_if_open(now, constraints.position_error(now, q))
     driving = Forces(mech, control, acting, q.shape[:-1], wrenches, ctrl)
     if driving.n_activation and setup.coordinates == "independent":
@@ -147,38 +147,40 @@ def simulate(
             "coordinates='independent' are those of the mechanism alone, and some of its actuators have states of "
             "their own: use coordinates='joint', or switch them off with mech.with_acting(actuators=...)"
         )
-    setup, manifold, corrected = _onto_manifold(now, setup, q, v, duration)
+    setup, manifold, corrected = _project_start(now, setup, q, v, duration)
     system = _system(mech, setup, driving, manifold, settings.independent)
-    x = _with_activation(system, system.start(*corrected), activation)
+    x = _set_activation(system, system.start(*corrected), activation)
     state = system.state(x)
     warn_of_inconsistent_velocities(now, state, v)
     start = Stretch(0.0, 0.0, x, state, system.chart)
     course = Course(start, duration, _sample_times(0.0, duration, t_eval), Watch(events), settings.progress)
-    return _followed(system, _integrator(system, setup, None), course, setup, passive)
+    return _integrate(system, _integrator(system, setup, None), course, setup, passive)
 
 
-def _with_former(given: dict[str, Any], former: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given by keywords of version 0.1, under their names now."""
+def _apply_former_keywords(options: dict[str, Any], former: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with keywords of version 0.1 moved to their present names, under a DeprecationWarning."""
     of_settings = [field.name for field in fields(Settings)]
     moved = dict.fromkeys(of_settings, "settings") | {"output_step": "t_eval"}
     for name, value in former.items():
         if name not in moved:
-            raise TypeError(f"simulate() got an unexpected keyword argument {name!r}: {_meant(name, of_settings)}")
+            raise TypeError(
+                f"simulate() got an unexpected keyword argument {name!r}: {_suggest_keyword(name, of_settings)}"
+            )
         now = f"settings=lw.motion.Settings({name}=...)" if name in of_settings else f"{moved[name]}=..."
         warn_caller(
             f"lw.simulate(..., {name}=...) is {now} now; the old name goes with version 0.3", DeprecationWarning
         )
         if name in of_settings:
-            given["settings"] = replace(given["settings"] or Settings(), **{name: value})
+            options["settings"] = replace(options["settings"] or Settings(), **{name: value})
         elif value is not None:
-            if given[moved[name]] is not None:
+            if options[moved[name]] is not None:
                 raise ValueError(f"give {moved[name]} or {name}, not both")
-            given[moved[name]] = value
-    return given
+            options[moved[name]] = value
+    return options
 
 
-def _meant(name: str, of_settings: Sequence[str]) -> str:
-    """What an unknown keyword of ``simulate`` may be a slip of the pen for, fields of settings included."""
+def _suggest_keyword(name: str, of_settings: Sequence[str]) -> str:
+    """Suggestion for an unknown keyword of ``simulate``, fields of settings included."""
     arguments = [*inspect.signature(simulate).parameters][:-1]
     close = [
         f"settings=lw.motion.Settings({known}=...)" if known in of_settings else repr(known)
@@ -186,7 +188,7 @@ def _meant(name: str, of_settings: Sequence[str]) -> str:
     ]
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return did_you_mean(name, sorted(arguments, key=lambda known: known != "settings"))  # which the list begins with
+    return did_you_mean(name, sorted(arguments, key=lambda known: known != "settings"))  # settings first
 
 
 def resumed(
@@ -204,29 +206,32 @@ def resumed(
         if name not in (*known, "output_step"):
             raise TypeError(f"a motion goes on as it was: {name!r} cannot be changed; " + did_you_mean(name, known))
     mech, end, setup = before.mechanism, before.end, with_floats(before.settings, duration)
-    control, wrenches = _kept("control", control, setup.control), _kept("wrenches", wrenches, setup.wrenches)
-    independent = _independent_again(independent, end)
-    ctrl = _kept("ctrl", ctrl, setup.ctrl)
-    acting = resolved(mech, before.passive, *_fixed_steps(setup))
+    control, wrenches = (
+        _resumed_value("control", control, setup.control),
+        _resumed_value("wrenches", wrenches, setup.wrenches),
+    )
+    independent = _resumed_independent(independent, end)
+    ctrl = _resumed_value("ctrl", ctrl, setup.ctrl)
+    acting = resolved(mech, before.passive, *_step_lengths(setup))
     forces = Forces(mech, control, acting, end.q.shape[:-1], wrenches, ctrl)
-    setup = setup.found(time_unit=setup.time_unit or scales(mech).time_of(end.v, duration))
+    setup = setup.completed(time_unit=setup.time_unit or scales(mech).time_of(end.v, duration))
     manifold = _manifold(mech.constraints.at_time(end.t), setup, end.q.shape[:-1])
     system = _system(mech, setup, forces, manifold, independent)
     if isinstance(system, IndependentCoordinates) and end.chart is not None:
         system.restore(end.chart, end.x, end.q, end.v)
     start, t_eval = Stretch(0.0, end.t, end.x, (end.q, end.v), end.chart), {"t_eval": options.get("t_eval")}
     if "output_step" in options:
-        t_eval = _with_former(t_eval, {"output_step": options["output_step"]})
+        t_eval = _apply_former_keywords(t_eval, {"output_step": options["output_step"]})
     times = _sample_times(end.t, duration, t_eval["t_eval"])
-    watch = Watch(_events_again(options.get("events", KEEP), setup.events))
+    watch = Watch(_resumed_events(options.get("events", KEEP), setup.events))
     course = Course(start, duration, times, watch, options.get("progress"))
-    return _followed(system, _integrator(system, setup, end), course, setup, before.passive)
+    return _integrate(system, _integrator(system, setup, end), course, setup, before.passive)
 
 
-def _followed(
+def _integrate(
     system: System, integrator: Adaptive | Fixed, course: Course, settings: Setup, passive: Passive | None
 ) -> Trajectory:
-    """Run, and make a trajectory of the record."""
+    """Integrate the course and build its trajectory; raises ``SimulationError`` on failure."""
     start, watch = course.start, course.watch
     record, mech = Record([start]), system.mech
     if len(watch) and start.x.ndim > 1:
@@ -252,7 +257,7 @@ def _followed(
             np.array([sample.t for sample in samples]),
             q,
             v,
-            system.forces.with_elements(q, v, tau, ctrl, activation),
+            system.forces.add_elements(q, v, tau, ctrl, activation),
             wrenches,
         ),
         tau=tau,
@@ -262,7 +267,7 @@ def _followed(
         evaluations=system.evaluations,
         stopped=record.stopped,
         chart_changes=system.changes if isinstance(system, IndependentCoordinates) else 0,
-        settings=settings.found(**system.forces.noted, events=watch.names),
+        settings=settings.completed(**system.forces.noted, events=watch.names),
         end=End(
             last.t,
             np.array(last.state[0]),
@@ -277,10 +282,10 @@ def _followed(
         activation=activation,
         dense=record.dense if isinstance(integrator, Adaptive) else None,
     )
-    explicit_step, implicit_step = _fixed_steps(settings)
+    explicit_step, implicit_step = _step_lengths(settings)
     if explicit_step is not None and system.forces.acting is not None:
         warn_of_creep(mech, settings.method, system.forces.acting.acting, explicit_step, trajectory.v)
-    if implicit_step is None:  # friction has a bound
+    if implicit_step is None:  # explicit friction has a bounded slope
         warn_of_slip(mech, settings.method, explicit_step, trajectory.t, trajectory.q, trajectory.v)
     if record.failure is not None:
         why = "" if batch else _dead_centre(mech, start.state[0], last.state[0], last.t)
@@ -304,14 +309,14 @@ def _manifold(mech: Mechanism, settings: Setup, batch: tuple[int, ...]) -> Manif
     )
 
 
-def _onto_manifold(
+def _project_start(
     mech: Mechanism, settings: Setup, q: np.ndarray, v: np.ndarray, duration: float
 ) -> tuple[Setup, Manifold, tuple[np.ndarray, np.ndarray]]:
-    """The manifold that a motion from (q, v) stays on, noted in the settings, and the state moved onto it."""
+    """The settings with rank and energy at (q, v), the constraint manifold, and the state projected onto it."""
     batch, positions = q.shape[:-1], SingularPositions.around(mech, q)
     usual = positions.usual_conditioning if positions.rank is not None and q.size else None
     time_unit = scales(mech).time_of(v, duration)
-    settings = settings.found(rank=positions.rank, usual_conditioning=usual, time_unit=time_unit)
+    settings = settings.completed(rank=positions.rank, usual_conditioning=usual, time_unit=time_unit)
     manifold = _manifold(mech, settings, batch)
     try:
         q, v = manifold.settled(q, v)
@@ -319,7 +324,7 @@ def _onto_manifold(
         advice = "a motion starts with closed loops: q0 = constraints.assemble(mech, guess), or {joint: coordinates}"
         raise constraints.AssemblyError(f"{error}; {advice}", error.loop, error.residual, error.q) from None
     if settings.keep_energy:
-        settings = settings.found(energy=tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q))
+        settings = settings.completed(energy=tree.kinetic_energy(mech, q, v) + tree.potential_energy(mech, q))
         manifold = _manifold(mech, settings, batch)
     return settings, manifold, (q, v)
 
@@ -351,28 +356,28 @@ def _integrator(system: System, settings: Setup, end: End | None) -> Adaptive | 
     return Adaptive(system, method, settings.rtol, settings.atol, limit, first)
 
 
-def _fixed_steps(settings: Setup) -> tuple[float | None, float | None]:
+def _step_lengths(settings: Setup) -> tuple[float | None, float | None]:
     return fixed_steps(settings.method, settings.step, coordinates=settings.coordinates)
 
 
-def _with_activation(system: System, x: np.ndarray, activation: Any) -> np.ndarray:
-    """x with these activations at its end."""
+def _set_activation(system: System, x: np.ndarray, activation: Any) -> np.ndarray:
+    """x with the caller's initial activations."""
     if activation is None:
         return x
     n = system.forces.n_activation
     if not n:
         raise MechanismError(no_controls(system.mech, "activation"))
-    given = real_numbers("activation", activation)
-    if given.shape[-1:] != (n,) or not np.isfinite(given).all():
+    values = real_numbers("activation", activation)
+    if values.shape[-1:] != (n,) or not np.isfinite(values).all():
         raise MechanismError(
             f"activation must be {n} finite numbers, one per actuator with dynamics, not {activation!r}"
         )
-    system.activation(x)[...] = given  # a view
+    system.activation(x)[...] = values  # a view
     return x
 
 
 def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) -> str:
-    """What is said of a motion that ends at q where drives hold it in a singular position; empty elsewhere."""
+    """Explanation for a driven motion that fails in a dead centre at q; empty elsewhere."""
     now, driven = mech.constraints.at_time(t), mech.constraints.driven
     rank = constraints.generic_rank(now, start) if driven else 0
     if not rank or constraints.conditioning(now, q, rank) > DEAD_CENTRE * constraints.conditioning(now, start, rank):
@@ -384,14 +389,14 @@ def _dead_centre(mech: Mechanism, start: np.ndarray, q: np.ndarray, t: float) ->
     )
 
 
-# -- what is asked for -----------------------------------------------------------------------------------------------
+# -- arguments -------------------------------------------------------------------------------------------------------
 
 
 def _initial_state(
     mech: Mechanism, q0: ByJoint | None, v0: ByJoint | None, setup: Setup, passive: Passive | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Initial positions and velocities with one batch shape; told are limits that they are beyond, or that ``passive``
-    leaves out."""
+    """Initial positions and velocities with one batch shape.  Warns of starts beyond limits or in penetration, and of
+    limits that ``passive`` leaves out."""
     q, v = state_arrays(mech, state_by_joint(mech, {"q0": q0, "v0": v0}), optional=True).values()
     method, coordinates = setup.method, setup.coordinates
     if q.ndim > 1 and coordinates == "independent":
@@ -411,7 +416,7 @@ def _initial_state(
     q, v = with_unit_quaternions(mech, "q0", q.copy()), v.copy()
     return (
         (q, constraints.project(mech, q, v)[1]) if mech.constraints.driven and v0 is None else (q, v)
-    )  # as slow as drives let it be
+    )  # the slowest motion that drives allow
 
 
 def _sample_times(start: float, duration: float, t_eval: Any) -> np.ndarray | None:
@@ -421,8 +426,8 @@ def _sample_times(start: float, duration: float, t_eval: Any) -> np.ndarray | No
         t_eval = real_numbers("t_eval", t_eval)
     if np.ndim(t_eval) == 0:
         check_positive("t_eval", t_eval, "number of seconds between samples, or a list of times")
-        whole = math.floor(duration / t_eval * (1.0 + 1e-12))
-        even = start + t_eval * np.arange(whole + 1)
+        intervals = math.floor(duration / t_eval * (1.0 + 1e-12))
+        even = start + t_eval * np.arange(intervals + 1)
         return even if math.isclose(even[-1], start + duration) else np.append(even, start + duration)
     times: np.ndarray = t_eval
     if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
@@ -433,10 +438,10 @@ def _sample_times(start: float, duration: float, t_eval: Any) -> np.ndarray | No
     return times
 
 
-def _kept(name: str, given: Any, before: Any) -> Any:
-    """What acts from now on: what is given, or what acted before."""
-    if given is not KEEP:
-        return given
+def _resumed_value(name: str, value: Any, before: Any) -> Any:
+    """The value for the continued motion: the argument if given, else the value before."""
+    if value is not KEEP:
+        return value
     if before == GIVEN:
         raise MechanismError(
             f"{name} was a function or a table, which is no part of a trajectory: give it again with "
@@ -445,10 +450,10 @@ def _kept(name: str, given: Any, before: Any) -> Any:
     return before
 
 
-def _events_again(given: Any, before: tuple[str, ...]) -> Any:
-    """The events to look for from now on; those of before are functions, and lost unless given again."""
-    if given is not KEEP:
-        return given
+def _resumed_events(events: Any, before: tuple[str, ...]) -> Any:
+    """Events of the continued motion; earlier ones are functions, and lost unless passed again."""
+    if events is not KEEP:
+        return events
     if before:
         warn_caller(
             f"the motion goes on without the events {', '.join(map(repr, before))}, which are no part of a "
@@ -458,17 +463,17 @@ def _events_again(given: Any, before: tuple[str, ...]) -> Any:
     return ()
 
 
-def _independent_again(given: Any, end: End) -> Any:
-    """The user's own coordinates, which are needed again exactly where a chart is made of them."""
+def _resumed_independent(independent: Any, end: End) -> Any:
+    """The user's independent coordinates; required exactly if the chart at the end is made of functions."""
     needed = end.chart is not None and end.chart.rows is None
-    if given is KEEP and needed:
+    if independent is KEEP and needed:
         raise MechanismError(
             "the independent coordinates are functions, which are no part of a trajectory: give them again with "
             "resume(..., independent=...)"
         )
-    if given is not KEEP and not needed:
+    if independent is not KEEP and not needed:
         raise MechanismError("the independent coordinates in use at the end are part of the trajectory: leave them out")
-    return None if given is KEEP else given
+    return None if independent is KEEP else independent
 
 
 # -- the record ------------------------------------------------------------------------------------------------------
@@ -491,11 +496,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class Stretch:
-    """What a step adds to a record, all in one, so that an interruption finds all of it there or nothing.
+    """The contribution of one step to a record: added at once, so that an interruption never splits it.
 
-    size      of the step, 0 for the start
-    t, x      where it ended, with the state (q, v) and what x means (``chart``)
-    between   (q, v) at a time within it, where the method interpolates as well as it integrates
+    size      length of the step, 0 for the start
+    t, x      its end, with the state (q, v) and the ``chart`` that x belongs to
+    between   (q, v) at a time within the step; None unless interpolation is as accurate as integration
     """
 
     size: float
@@ -511,7 +516,7 @@ class Stretch:
 
 @dataclass
 class Record:
-    """What a motion leaves behind, from its start on."""
+    """The record of a motion, from its start on."""
 
     stretches: list[Stretch]
     stopped: str = "duration"
@@ -519,7 +524,7 @@ class Record:
 
     @property
     def last(self) -> Stretch:
-        """Where it ended."""
+        """The last stretch."""
         return self.stretches[-1]
 
     @property
@@ -528,16 +533,16 @@ class Record:
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
-        return tuple(one for stretch in self.stretches for one in stretch.occurrences)
+        return tuple(occurrence for stretch in self.stretches for occurrence in stretch.occurrences)
 
     @property
     def steps(self) -> list[Stretch]:
-        """All but the start."""
+        """All stretches except the start."""
         return self.stretches[1:]
 
     @property
     def dense(self) -> Dense:
-        """The interpolation of steps that have one."""
+        """Interpolation of all steps that have one."""
         known = [(step.t - step.size, step.between) for step in self.steps if step.between is not None]
         return Dense(np.array([start for start, _ in known]), tuple(between for _, between in known))
 
@@ -556,7 +561,7 @@ class Sampler:
         return ()
 
     def step(self, step: Step, end: float, x_end: np.ndarray, at_end: State) -> tuple[Sample, ...]:
-        """Samples of a step that is valid up to ``end``, with x and the state there."""
+        """Samples within a step up to ``end``, where x is ``x_end`` and the state ``at_end``."""
         if self._times is None:
             return (self._sample(end, x_end, at_end),)
         samples = []
@@ -582,10 +587,10 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Course:
-    """What a motion is followed through: where it starts, how long it takes, what is looked at on the way.
+    """The course of a motion: its start, duration, sample times and events.
 
-    times      at which samples are taken, None for the ends of steps
-    progress   whether a bar shows how far it is
+    times      sample times, None for the ends of steps
+    progress   whether to show a progress bar
     """
 
     start: Stretch
@@ -596,7 +601,7 @@ class Course:
 
 
 def run(system: System, integrator: Adaptive | Fixed, record: Record, course: Course) -> None:
-    """Go from where the record ends to the end of the course, segment by segment, until something stops it."""
+    """Extend a record to the end of the course, segment by segment, or to an event, failure or interruption."""
     sampler, start, watch = Sampler(system, course.times), record.last, course.watch
     bar, end = amount("simulate", course.duration, "s", course.progress), start.t + course.duration
     boundaries = system.forces.boundaries(start.t, end)
@@ -609,7 +614,7 @@ def run(system: System, integrator: Adaptive | Fixed, record: Record, course: Co
             if segment:
                 system.forces.enter(segment, float(record.last.t), *record.last.state)
             for step in integrator.steps(record.last.t, record.last.x, float(boundary)):
-                record.stretches.append(_taken(system, step, sampler, watch))
+                record.stretches.append(_record_step(system, step, sampler, watch))
                 bar.reach(record.last.t - start.t)
                 if record.last.stopped is not None:
                     record.stopped = record.last.stopped
@@ -624,8 +629,8 @@ def run(system: System, integrator: Adaptive | Fixed, record: Record, course: Co
         bar.close()
 
 
-def _taken(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretch:
-    """One step for the record; a terminal event shortens it."""
+def _record_step(system: System, step: Step, sampler: Sampler, watch: Watch) -> Stretch:
+    """The stretch of one step; a terminal event shortens it."""
     end, x, state, stopped = step.t, step.x, system.state(step.x), None
     occurrences, is_last = watch.within(step.t_old, step.t, state, step.state_between) if len(watch) else ([], False)
     if is_last:

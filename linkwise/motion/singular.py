@@ -1,18 +1,17 @@
-"""Singular positions: all that is decided about them, in one policy, and the arcs that take motions past them.
+"""Singular positions: one policy for simulation and rollout, and the arcs that take motions past them.
 
-Close to a singular position accelerations are quotients of small numbers: a state off the manifold by d has errors of
-d / sigma^2 in its accelerations, sigma the smallest singular value of G.  Methods that control their error answer with
-ever shorter steps, until rounding stops them or puts the motion onto another branch of the manifold; others do not
-notice.  The motion itself is smooth there, as a rule: it goes straight on, and is the only smooth continuation.
+Close to a singular position accelerations are quotients of small numbers.  A state off the manifold by d has errors of
+d / sigma^2 in its accelerations, where sigma is the smallest singular value of G.  Methods with error control take ever
+shorter steps, until rounding stops them or moves the motion onto another branch of the manifold.  Fixed steps do not
+notice.  The motion itself is usually smooth there: it goes straight on, the only smooth continuation.
 
-So near a singular position, and where a step would come near one, every method and every tolerance gives way to the
-same thing: a polynomial of the time from one side to the other (``Arc``), which satisfies the equations of motion at
-nodes that keep away from the singular position.  A polynomial of high degree that is accurate is proof that the motion
-is smooth, whatever the number of loops.  Where none is, because the motion turns a sharp corner beside the singular
-position, arcs are shortened until the corner is resolved.
+Near a singular position every method therefore gives way to an arc (``Arc``): a polynomial of the time from one side to
+the other.  It satisfies the equations of motion at nodes that keep away from the singular position.  An accurate
+polynomial of high degree proves that the motion is smooth, for any number of loops.  Where the motion turns a sharp
+corner beside a singular position, no polynomial is accurate: arcs are shortened until they resolve the corner.
 
-``SingularPositions`` decides, for ``simulate`` and for states that leave the compiled steps of ``rollout``;
-``Crossings`` of ``integrators.py`` puts the arcs in place of steps.
+``SingularPositions`` is the policy of ``simulate``, and of the slow path of ``rollout``.  ``Crossings`` of
+``integrators.py`` replaces steps by arcs.
 """
 
 from __future__ import annotations
@@ -32,37 +31,37 @@ from ..dynamics import trees as tree
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, warn_caller
 
 if TYPE_CHECKING:
-    from .system import Member  # one motion in joint velocities; x = [q, v] and, behind, what else changes
+    from .system import Member  # one motion in joint velocities; x = [q, v, activations]
 
-# Conditioning is that of the constraints, as a part of what is usual for the mechanism; errors of arcs are relative.
-NEAR = 0.2  # conditioning: with less, a step of any method is replaced by an arc
-SINGULAR = 1e-5  # conditioning: with less, rounding decides in which direction a state would be projected
-THROUGH = 1e-5  # conditioning: what passes more closely goes through, but for errors of integration
-BESIDE = 1e-4  # conditioning: what passes more closely is led straight on too, as errors decide on which side it passes
-SHARP = 0.02  # conditioning: what passes more closely turns a corner at which small changes lead to other motions
-SAFELY = 0.01  # of the way to another branch: the most that projection may move a state
+# Conditioning is that of the constraints, relative to its usual value for the mechanism; errors of arcs are relative.
+NEAR = 0.2  # conditioning: below it, a step of any method is replaced by an arc
+SINGULAR = 1e-5  # conditioning: below it, rounding decides the direction of projection
+THROUGH = 1e-5  # conditioning: a closer motion goes through, up to errors of integration
+BESIDE = 1e-4  # conditioning: a closer motion is led straight on, as errors decide on which side it passes
+SHARP = 0.02  # conditioning: a closer motion turns a corner at which small changes lead to other motions
+SAFELY = 0.01  # of the distance to another branch: the most that projection may move a state
 NEARLY_CLOSED = 1e-6  # radians, or sizes of loops, times the usual conditioning
-PAIRS = (6, 8, 10)  # of nodes of an arc, on both sides of a singular position: more where fewer are not accurate
-FINE = 1e-10  # an arc with a smaller error is accurate, whatever the tolerance
-GAUSSIAN = 1e-8  # the same with Gauss's nodes, which know the ends of an arc much better
-ROUNDED = 1e-8  # the same where more nodes do not help
-ROUNDING = 1e-15  # over the square of the conditioning: an error that rounding may have
-STAGNANT = 0.1  # of the error with fewer nodes: one that is larger does not come from the degree of the polynomial
-ROUGH = 1e-6  # the largest of these, also where a motion starts: a singular position is known to half the digits only
-HALVINGS = 20  # of an arc: what has no smooth continuation then is left to the method
+PAIRS = (6, 8, 10)  # of nodes of an arc, on both sides of a singular position, in order of attempts
+FINE = 1e-10  # error below which an arc is accurate, whatever the tolerance
+GAUSSIAN = 1e-8  # error below which an arc at Gauss nodes is accurate: they resolve the ends of an arc much better
+ROUNDED = 1e-8  # error below which an arc is accurate if more nodes do not help
+ROUNDING = 1e-15  # over the square of the conditioning: error by rounding
+STAGNANT = 0.1  # of the error with fewer nodes: a larger error does not come from the degree of the polynomial
+ROUGH = 1e-6  # largest accepted error: a singular position is known to half the digits only
+HALVINGS = 20  # of the length of an arc: then the motion is left to the method
 PART = 0.5  # of the time to a singular position: the longest step or arc towards it where none crosses it
-LOOK = np.array([0.0, 0.01, 0.5, 1.0, 1.5])  # steps: when to look for what is ahead
-FURTHER = LOOK[-1] * 2.0 ** np.arange(0.5, 4.5, 0.5)  # steps: the same, where it is beyond these
-LADDER = 2.0 ** np.arange(-12.0, 24.5, 0.5)  # steps: when to look for the end of a neighbourhood; first ones are short
-ALMOST = 0.9  # of the conditioning: where it will not fall to less, a motion is as good as past a singular position
-SAME = 1.0 + 1e-9  # times conditioning: a smaller change is rounding
-CLOSELY = 33  # number of times at which an interval is looked at
-AT_REST = 1e-9  # of the velocity that accelerations lead to within a step
-CONSISTENT = 1e-6  # of velocities: smaller changes put those in a singular position along a branch, but for rounding
-INCONSISTENT = 0.3  # of velocities: larger changes would make another motion of it
-SETTLING = 0.5  # of the change before the last: a larger one, in the iteration for the states at nodes, is noise
-GAP = 0.4  # of half the time of an arc: nearer to its middle, where a singular position is, are no nodes
-EXACT = 1e-14  # relative: changes of nodes that are not worth another iteration
+LOOK = np.array([0.0, 0.01, 0.5, 1.0, 1.5])  # steps: times at which to look ahead
+FURTHER = LOOK[-1] * 2.0 ** np.arange(0.5, 4.5, 0.5)  # steps: later times at which to look ahead
+LADDER = 2.0 ** np.arange(-12.0, 24.5, 0.5)  # steps: times at which to look for the end of a neighbourhood
+ALMOST = 0.9  # of the conditioning: unless it falls below, a motion counts as past the singular position
+SAME = 1.0 + 1e-9  # ratio of conditionings: a smaller change is rounding
+CLOSELY = 33  # number of samples of an interval
+AT_REST = 1e-9  # of the velocity gained within a step: a slower motion is at rest
+CONSISTENT = 1e-6  # of velocities: smaller changes onto a branch are rounding
+INCONSISTENT = 0.3  # of velocities: larger changes would make it another motion
+SETTLING = 0.5  # of the change before the last: a larger change in the iteration for states at nodes is noise
+GAP = 0.4  # of half the duration of an arc: nodes keep this far from the singular position in its middle
+EXACT = 1e-14  # relative: a smaller change at nodes ends the iteration
 
 
 # -- arcs: collocation on the constraint manifold --------------------------------------------------------------
@@ -72,11 +71,11 @@ EXACT = 1e-14  # relative: changes of nodes that are not worth another iteration
 class Arc:
     """A piece of a motion as a polynomial.
 
-    t_old, t   when it starts and ends
-    half       of the time over which its coefficients are, which ends with it
+    t_old, t   start and end
+    half       half the length of the interval of the coefficients, which ends at t
     path       (degree + 1, n): Legendre coefficients
-    error      its last coefficients, or the gap between its nodes and the manifold: relative to how far q moves and to
-               the largest v, whichever is worst
+    error      largest of its last coefficients and the gap between nodes and manifold, relative to the path of q and
+               the largest v
     """
 
     t_old: float
@@ -86,7 +85,7 @@ class Arc:
     error: float
 
     def between(self, time: float) -> np.ndarray:
-        """x at a time within."""
+        """x at a time on the arc."""
         return legendre.legval((time - self.t) / self.half + 1.0, self.path)
 
 
@@ -107,7 +106,7 @@ class Nodes:
 
     length      seconds, from the start of the arc
     at          from -1 to 1
-    both_ways   these are the start minus and plus the length, else the start and the length after it
+    both_ways   whether -1 and 1 are the start minus and plus the length, else the start and the end
     """
 
     length: float
@@ -119,20 +118,23 @@ class Nodes:
 class Measure:
     """Dimensionless norms of differences of states and of paths.
 
-    velocity_size   how many of the last numbers of x are velocities or what else changes with them
-    units           (n,): of the numbers of x
+    velocity_size   number of entries of x, at its end, that are velocities or activations
+    units           (n,): units of x
     """
 
     velocity_size: int
     units: np.ndarray | float = 1.0
 
     def __call__(self, difference: np.ndarray, path: np.ndarray) -> float:
-        """The largest difference of positions, relative to the way of all, or of velocities, relative to the
-        largest."""
+        """The largest difference of positions relative to the path length, or of velocities relative to the
+        largest one."""
         difference, path = difference / self.units, path / self.units
         n = path.shape[1] - self.velocity_size
-        way, speed = np.abs(path[1:, :n]).sum(axis=0).max(initial=0.0), np.abs(path[:, n:]).sum(axis=0).max(initial=0.0)
-        parts: Sequence[tuple[np.ndarray, float]] = ((difference[:, :n], way), (difference[:, n:], speed))
+        distance, speed = (
+            np.abs(path[1:, :n]).sum(axis=0).max(initial=0.0),
+            np.abs(path[:, n:]).sum(axis=0).max(initial=0.0),
+        )
+        parts: Sequence[tuple[np.ndarray, float]] = ((difference[:, :n], distance), (difference[:, n:], speed))
         return max(float(np.abs(part).max(initial=0.0)) / scale if scale else 0.0 for part, scale in parts)
 
 
@@ -144,8 +146,8 @@ def collocated(
     guess: Callable[[np.ndarray], np.ndarray],
     measure: Measure,
 ) -> Arc:
-    """The motion from (t, x) as a polynomial that satisfies the equations of motion at nodes; ``guess(times)`` is
-    roughly x at these times after t."""
+    """The motion from (t, x) as a polynomial that satisfies the equations of motion at nodes (collocation).
+    ``guess(times)`` is an estimate of x at these times after t."""
     half, known = (nodes.length, 0.0) if nodes.both_ways else (0.5 * nodes.length, -1.0)
     times, stages = half * (nodes.at - known), len(nodes.at)
     inside = legendre.legvander(nodes.at, stages)
@@ -176,8 +178,7 @@ class Start(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """A singular position, or one beside which a motion passes: after how many seconds, and after how many seconds it
-    is left behind."""
+    """A singular position ahead: seconds until the motion is closest to it, and until it is left behind."""
 
     time: float
     behind: float
@@ -185,21 +186,21 @@ class Ahead(NamedTuple):
 
 @dataclass(frozen=True)
 class SingularPositions:
-    """The policy of one simulation or rollout.  Nothing else decides what is done near singular positions:
+    """The policy near singular positions of one simulation or rollout.
 
-    ``is_singular``   is this state so near one that it must not be projected?
-    ``may_be_ahead``  which states should be asked about what is ahead of them?
+    ``is_singular``   is this state too near a singular position to be projected?
+    ``may_be_ahead``  which states may come near a singular position within a step?
     ``arc``           how is a singular position passed or left, and how long may steps towards it be?
 
     rank                 (...): number of independent constraints away from singular positions; None without loops
     usual_conditioning   smallest over largest singular value of G there
-    tell                 takes what is to be said of a motion, with the time; None: it is a warning
+    report               called with time and text of a message; None: warn
     """
 
     mech: Mechanism
     rank: np.ndarray | None = None
     usual_conditioning: float = 1.0
-    tell: Callable[[float, str], None] | None = None
+    report: Callable[[float, str], None] | None = None
 
     @staticmethod
     def around(mech: Mechanism, q: np.ndarray) -> SingularPositions:
@@ -213,21 +214,21 @@ class SingularPositions:
         """The policy for some states of a batch."""
         return self if self.rank is None else replace(self, rank=self.rank[states])
 
-    def telling(self, tell: Callable[[float, str], None]) -> SingularPositions:
-        """The policy with messages passed to ``tell`` instead of warnings."""
-        return replace(self, tell=tell)
+    def with_report(self, report: Callable[[float, str], None]) -> SingularPositions:
+        """The policy with messages passed to ``report`` instead of warnings."""
+        return replace(self, report=report)
 
     def conditioning(self, q: np.ndarray) -> np.ndarray:
-        """(...): that of states, as a part of the usual one.  Further axes may come between those of ``rank`` and of
-        q."""
+        """(...): conditioning of states relative to its usual value. q may have further axes between those of ``rank``
+        and of coordinates."""
         if self.rank is None:
             return np.ones(q.shape[:-1])
         rank = self.rank.reshape(self.rank.shape + (1,) * (q.ndim - 1 - self.rank.ndim))
         return constraints.conditioning(self.mech, q, rank) / self.usual_conditioning
 
     def is_singular(self, q: np.ndarray) -> np.ndarray:
-        """(...): whether states, their loops nearly closed, are so near a singular position that they are better not
-        projected: an error g would move them by g / sigma, where another branch is sigma away."""
+        """(...): whether states with nearly closed loops are too near a singular position to be projected.  An error g
+        moves a state by g / sigma, while another branch is only sigma away."""
         if self.rank is None:
             return np.zeros(q.shape[:-1], dtype=bool)
         gaps = np.abs(LoopEquations.of(self.mech).error(q)).max(axis=-1, initial=0.0)
@@ -243,7 +244,7 @@ class SingularPositions:
         return _dips(along).any(axis=-1) | (along.min(axis=-1) < NEAR)
 
     def arc(self, motion: Member, t: float, x: np.ndarray, rates: np.ndarray, step: float) -> tuple[Arc | None, float]:
-        """The arc to take from (t, x) instead of ``step``, if there is one, and the longest step to take otherwise."""
+        """The arc from (t, x) that replaces a step of length ``step``, or None, and else the longest step."""
         if self.rank is None:
             return None, math.inf
         q, v = motion.state(x)
@@ -268,8 +269,8 @@ class SingularPositions:
         return arc, PART * ahead.time if ahead.time else math.inf
 
     def arcs(self, motion: Member, t: float, x: np.ndarray, until: float, step: float, inside: bool) -> list[Arc]:
-        """Arcs from (t, x) that end at ``until``, within a ``step``, or after it; none if the motion cannot be followed
-        by arcs, or need not be, as it is not near a singular position; ``inside`` says that it just was."""
+        """Arcs from (t, x) up to ``until`` or beyond; empty if none is needed or possible.  ``step`` is the length of a
+        step; ``inside``: the motion was on an arc just before."""
         arcs: list[Arc] = []
         while t < until:
             rates = motion.rates(t, x)
@@ -283,10 +284,10 @@ class SingularPositions:
             t, x = arc.t, motion.settled(arc.between(arc.t))
         return arcs
 
-    # -- what is ahead ------------------------------------------------------------------------------------------
+    # -- looking ahead ------------------------------------------------------------------------------------------
 
     def _path(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """(..., k, nq): where the motion of constant acceleration is after k times."""
+        """(..., k, nq): configurations of the motion with constant acceleration at k times."""
         return tree.integrate(self.mech, q, v * times[:, None] + 0.5 * a[..., None, :] * times[:, None] ** 2, 1.0)
 
     def _states(self, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -295,8 +296,8 @@ class SingularPositions:
         return np.concatenate([q, v, np.broadcast_to(rest, (len(q), len(rest)))], axis=-1)
 
     def _ahead(self, q: np.ndarray, v: np.ndarray, a: np.ndarray, step: float, leaves: bool = False) -> Ahead | None:
-        """The singular position that the next step comes near, or from whose neighbourhood it starts; which it
-        ``leaves`` where it is in it, but for rounding, on whichever side of it."""
+        """The singular position that the next step comes near, or in whose neighbourhood it starts.  ``leaves``: the
+        state is in the singular position up to rounding."""
 
         def along(times: np.ndarray) -> np.ndarray:
             return self.conditioning(self._path(q, v, a, times))
@@ -304,11 +305,11 @@ class SingularPositions:
         times = step * LOOK
         values = along(times)
         if values[0] < NEAR:
-            return _way_out(along, step, leaves)
+            return _neighbourhood_end(along, step, leaves)
         (dips,) = np.nonzero(_dips(values))
         if not len(dips) and values[-1] >= NEAR:
             return None
-        if not len(dips):  # it is further away: an arc that ends there could not be gone on from
+        if not len(dips):  # the closest point is further away: an arc must end beyond it
             times = np.concatenate([times[-2:], step * FURTHER])
             values = along(times)
             (dips,) = np.nonzero(_dips(values))
@@ -330,7 +331,7 @@ class SingularPositions:
         nodes: Callable[[int], np.ndarray],
         both_ways: bool = False,
     ) -> Arc | None:
-        """The best arc of this length.  None if some node cannot be closed."""
+        """The best arc of this length; None if loops cannot be closed at some node."""
         if not math.isfinite(length):
             return None
         t, x, a = start
@@ -355,50 +356,51 @@ class SingularPositions:
         return best
 
     def _rounded(self, conditioning: float) -> float:
-        """The largest error of an arc from a state of this conditioning, if more nodes do not help."""
+        """Largest accepted error of an arc from a state of this conditioning, if more nodes do not help."""
         return min(max(ROUNDED, ROUNDING / (conditioning * self.usual_conditioning) ** 2), ROUGH)
 
     def _is_crossing(self, motion: Member, arc: Arc, smooth: bool, ahead: Ahead, rounded: float) -> bool:
-        """Whether an arc past a singular position is to be taken: if it is smooth, or if it goes through or so closely
-        past that it should be smooth."""
+        """Whether to take an arc past a singular position: if it is smooth, or passes too closely not to be."""
         if not ahead.time:
             return smooth
         time, least = self._closest(motion, arc)
-        if least > BESIDE or arc.error > max(rounded, least):  # that of an arc straight past is about this distance
-            return smooth and self._told_of_corner(arc, time, least)
+        if least > BESIDE or arc.error > max(
+            rounded, least
+        ):  # the error of an arc straight past is about this distance
+            return smooth and self._report_arc_corner(arc, time, least)
         if least > THROUGH:
-            self._say(
+            self._report(
                 time,
                 f"passes a singular position so closely (its conditioning falls to {least:.1g} of the usual one) that "
                 "errors of integration decide on which side: it was led straight on",
             )
         return True
 
-    def _told_of_corner(self, arc: Arc, time: float, least: float) -> bool:
-        """Say so if an arc turns a sharp corner."""
+    def _report_arc_corner(self, arc: Arc, time: float, least: float) -> bool:
+        """Report a sharp corner on an arc; returns True."""
         if arc.t_old < time < arc.t:
-            self.tell_of_corner(time, least)
+            self.report_corner(time, least)
         return True
 
-    def tell_of_corner(self, time: float, least: float) -> None:
-        """Say so if a motion turns a sharp corner, by its least conditioning."""
+    def report_corner(self, time: float, least: float) -> None:
+        """Report a sharp corner of a motion, judged by its least conditioning."""
         if least < SHARP:
-            self._say(
+            self._report(
                 time,
                 f"turns a sharp corner beside a singular position (its conditioning falls to {least:.1g} of the usual "
                 "one): small errors before may lead to a motion on the other side",
             )
 
     def _shorter(self, motion: Member, start: Start, ahead: Ahead, rounded: float) -> Arc | None:
-        """An arc towards or away from a singular position, as long as it can be."""
+        """The longest accurate arc towards or away from a singular position."""
         length = PART * (ahead.time or ahead.behind)
         for _ in range(HALVINGS):
             arc = self._collocated(motion, start, length, gauss_pairs)
             if arc is not None and arc.error <= rounded:
-                self._told_of_corner(arc, *self._closest(motion, arc))
+                self._report_arc_corner(arc, *self._closest(motion, arc))
                 return arc
             length *= 0.5
-        self._say(
+        self._report(
             start.t,
             "is near a singular position, and no smooth continuation was found: the steps of the method go on, and the "
             "branch they take depends on errors",
@@ -406,7 +408,7 @@ class SingularPositions:
         return None
 
     def _closest(self, motion: Member, arc: Arc) -> tuple[float, float]:
-        """When an arc is closest to a singular position, and the conditioning there."""
+        """Time at which an arc is closest to a singular position, and the conditioning there."""
 
         def along(times: np.ndarray) -> np.ndarray:
             return self.conditioning(np.array([motion.state(arc.between(float(time)))[0] for time in times]))
@@ -422,9 +424,9 @@ class SingularPositions:
             time, width = time + width * float(np.clip(0.5 * (left - right) / bend, -1.0, 1.0)), 0.1 * width
         return float(np.clip(time, arc.t_old, arc.t)), least
 
-    def _say(self, time: float, problem: str) -> None:
-        if self.tell is not None:
-            self.tell(time, problem)
+    def _report(self, time: float, problem: str) -> None:
+        if self.report is not None:
+            self.report(time, problem)
         else:
             warn_caller(f"at t = {time:.6g} s mechanism {self.mech.name!r} {problem}", MechanismWarning)
 
@@ -435,19 +437,19 @@ class SingularPositions:
     # -- out of a singular position -----------------------------------------------------------------------------
 
     def _departure(self, motion: Member, start: Start, step: float) -> Arc | None:
-        """The arc out of a singular position: half of one through it.  Velocities say along which branch; at rest, the
-        branch is that nearest to the accelerations."""
+        """The arc out of a singular position: half of an arc through it.  Velocities select the branch; at rest it is
+        the branch nearest to the accelerations."""
         t, x, a = start
         q, v = motion.state(x)
         at_rest = self._size(v) <= AT_REST * self._size(a) * step
         if not at_rest:
-            a = np.zeros_like(a)  # known there only as far as they do not depend on the branch
+            a = np.zeros_like(a)  # accelerations depend on the branch there
         ahead = self._ahead(q, v, a, step, leaves=True)
         if ahead is None:  # it stays there
             return None
         length = ahead.behind
         for _ in range(HALVINGS):
-            leaving = x if at_rest else self._along_branch(motion, x, length)
+            leaving = x if at_rest else self._branch_state(motion, x, length)
             arc = None
             if leaving is not None:
                 arc = self._collocated(motion, Start(t, leaving, a), length, outer_pairs, both_ways=True)
@@ -455,25 +457,25 @@ class SingularPositions:
                 break
             length *= 0.5
         else:
-            self._say(t, "is in a singular position, and no smooth way out was found: the steps of the method go on")
+            self._report(t, "is in a singular position, and no smooth way out was found: the steps of the method go on")
             return None
         if at_rest:
-            self._say(
+            self._report(
                 t,
                 "is at rest in a singular position, which it may leave in several ways: it leaves along the branch "
                 "nearest to its acceleration",
             )
         elif leaving is not None and self._size(change := motion.state(leaving)[1] - v) > CONSISTENT * self._size(v):
-            self._say(
+            self._report(
                 t,
                 "is in a singular position with velocities that belong to no branch: they were changed by "
                 f"{np.abs(change).max():.2g}, to those of the branch it leaves along",
             )
         return arc
 
-    def _along_branch(self, motion: Member, x: np.ndarray, length: float) -> np.ndarray | None:
-        """x in a singular position, with velocities along a branch: the limit of those of closed states on both
-        sides."""
+    def _branch_state(self, motion: Member, x: np.ndarray, length: float) -> np.ndarray | None:
+        """x in a singular position with velocities along a branch, or None.  They are the limit of the velocities of
+        closed states on both sides."""
         q, v = motion.state(x)
         nodes = outer_pairs(PAIRS[0])
         to_middle = (
@@ -493,9 +495,10 @@ class SingularPositions:
         return None
 
 
-def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float, leaves: bool) -> Ahead | None:
-    """What is ahead of a motion that is near a singular position, where ``along(times)`` is its conditioning: the same
-    time after it passes as before, or, if it ``leaves`` or has almost passed, until it is away or turns back."""
+def _neighbourhood_end(along: Callable[[np.ndarray], np.ndarray], step: float, leaves: bool) -> Ahead | None:
+    """When a motion near a singular position is closest to it, and when it leaves the neighbourhood.  ``along(times)``
+    is the conditioning.  A motion ahead of the position leaves as long after it as it is before it.  A motion that
+    ``leaves`` or has almost passed does so when it is away or turns back."""
     times = np.concatenate([[0.0], step * LADDER])
     values = along(times)
     rises = np.flatnonzero(SAME * values[:-1] < values[1:])
@@ -513,5 +516,5 @@ def _way_out(along: Callable[[np.ndarray], np.ndarray], step: float, leaves: boo
 
 
 def _dips(values: np.ndarray) -> np.ndarray:
-    """(..., k - 2): where (..., k) values are least among their neighbours."""
+    """(..., k - 2): whether inner values of (..., k) are local minima."""
     return (values[..., 1:-1] < values[..., :-2]) & (values[..., 1:-1] <= values[..., 2:])

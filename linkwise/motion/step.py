@@ -1,7 +1,7 @@
-"""A step in time: a system (a mechanism in some coordinates, and what acts on it) advanced by a method.
+"""A step in time: a mechanism in some coordinates, under force elements, advanced by a method.
 
-``Step`` is the record of it: an algorithm with ports for all that drives it.  ``rollout`` is a compiled scan over it,
-``step_kernel`` is one of it, and gradients are its derivatives.
+``Step`` describes it as an algorithm with ports for its inputs.  ``rollout`` is a compiled scan over steps,
+``step_kernel`` a single one, and gradients are derivatives of steps.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from ..mechanics.scalar import Scalar, select
 from ..mechanism import Mechanism, MechanismError, MechanismWarning, one_of, require_mechanism, warn_caller
 
 FEEDBACK = ("target", "kp", "kd")
-GAIN = "gain"  # of all states at once, besides
+GAIN = "gain"  # full gain matrix of feedback
 ACTIVATION = "activation"
-DRIVE = "drive"  # what drives ask for at the moments of a step: position, velocity, acceleration
-ACTIVE = "active"  # a schedule: 1 for constraints that hold, 0 for those that do not
-STATE = ("q", "v", ACTIVATION)  # the last where actuators have states of their own
+DRIVE = "drive"  # prescribed position, velocity and acceleration of drives at the moments of a step
+ACTIVE = "active"  # a schedule: 1 for active constraints, 0 for inactive ones
+STATE = ("q", "v", ACTIVATION)  # activations of actuators with dynamics
 #: Inputs of rollouts that may change from step to step, and how many axes one value of each has.
 PER_STEP = {"tau": 1, "wrenches": 2, "target": 1, "ctrl": 1, DRIVE: 3, ACTIVE: 1}
-MOMENTA = "p"  # what steps in momenta hand on
-TRUSTED = "trusted"  # how far steps within constraints could be relied on
-NONE_YET = np.zeros(3)  # what ``TRUSTED`` starts with
+MOMENTA = "p"  # state of steps in momenta
+TRUSTED = "trusted"  # status counts of steps within constraints, see ``_count_status``
+NONE_YET = np.zeros(3)  # initial value of ``TRUSTED``
 SETTLED = {"float64": 1e-6, "float32": 1e-3}  # rad, sizes of loops: the last correction of positions
 RESOLVED = 3.0  # steps to a singular position: with fewer, energies are off by a millionth and more
-WATCHED = 12.0  # the same: with more, arcs keep energies no better than steps do
-USUAL_STEP = 1e-3  # s, where neither the mechanism nor its contacts say anything of time
-SOFTER = 10.0  # by how much the springs of contacts are softer in steps that are too long for them
-IMPLICIT = ("radau", "bdf", "lsoda")  # of the adaptive methods
+WATCHED = 12.0  # steps to a singular position: with more, arcs keep energies no better than steps do
+USUAL_STEP = 1e-3  # s, if neither the mechanism nor its contacts set a time scale
+SOFTER = 10.0  # ratio of contact stiffness to its softened value from which on steps are too long
+IMPLICIT = ("radau", "bdf", "lsoda")  # implicit adaptive methods
 
 
 MOVING = "one configuration after the other"
@@ -66,17 +66,19 @@ KICK_BIAS = Algorithm("kick_bias", ("q", "v"), "a", lambda tree, q, v: configura
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a method in some coordinates, under force elements: from q, v, tau, dt and further inputs to the state
-    after dt.  tau, wrenches, ctrl and the forces of feedback are constant during the step, what elements do is not.
+    """A step of a method in some coordinates, under force elements.
 
-    method        its name
+    From q, v, tau, dt and further inputs to the state after dt; tau, wrenches, ctrl and feedback forces are constant
+    during the step, forces of elements are not.
+
+    method        name of the method
     acting        force elements
-    inputs        further ones: of "wrenches", "target", "kp", "kd", "gain", "ctrl", "activation", "drive",
+    inputs        further inputs, of "wrenches", "target", "kp", "kd", "gain", "ctrl", "activation", "drive",
                   "active"
-    coordinates   what the method is applied to beside q: "joint" (v), "momentum", "nu" or "xi"
-    parameters    names of numbers of the mechanism that are inputs too
+    coordinates   velocity variables of the method: "joint" (v), "momentum", "nu" or "xi"
+    parameters    names of parameters of the mechanism that are inputs
 
-    It depends on no mechanism, and stands in what these keep for the kernels that are made of it.
+    It depends on no mechanism, and is part of the keys of stored kernels.
     """
 
     method: str
@@ -86,7 +88,7 @@ class Step:
     parameters: tuple[str, ...] = ()
 
     def given(self, parameters: tuple[str, ...], acting: Acting | None = None, inputs: tuple[str, ...] = ()) -> Step:
-        """The step of this method with these parameters, and all else that callers give."""
+        """The step with these parameters, force elements and further inputs."""
         return Step(self.method, acting or self.acting, inputs or self.inputs, self.coordinates, parameters)
 
     @property
@@ -96,47 +98,47 @@ class Step:
 
     @property
     def name(self) -> str:
-        """Of the method in its coordinates."""
+        """Name of the method, with its coordinates as a prefix unless they are "joint"."""
         return self.method if self.coordinates == "joint" else f"{self.coordinates}_{self.method}"
 
     @property
     def is_implicit(self) -> bool:
-        """Whether it takes forces of some laws implicitly."""
+        """Whether the method treats some force laws implicitly."""
         return self.coordinates == "joint" and implicit_share(self.rule) is not None
 
     def plain(self, mech: Mechanism) -> Algorithm:
-        """The registered algorithm, on which nothing acts."""
+        """The registered algorithm of the step without force elements."""
         return ALGORITHMS[f"closed_{self.name}_step" if mech.loops else f"{self.name}_step"]
 
     def has_status(self, mech: Mechanism) -> bool:
-        """Whether steps say how far they can be relied on, as those within constraints do."""
+        """Whether the step also returns its reliability: within constraints."""
         return self.plain(mech).output != "state"
 
     def algorithm(self, mech: Mechanism) -> Algorithm:
-        """From q, v, tau, dt and ``inputs`` to the state; within constraints with how far it can be relied on."""
+        """The algorithm from q, v, tau, dt and ``inputs`` to the state, within constraints with its reliability."""
         plain = self.plain(mech)
         if not self.acting.laws and not {*self.inputs} & {*FEEDBACK, DRIVE}:
             return plain.with_ports(*(name for name in self.inputs if name in plain.ports))
         names = (*plain.inputs, *self.inputs)
         if self.coordinates != "joint":
-            return dataclasses.replace(self._extended(mech, names, self._in_variables(mech, names)), options=())
+            return dataclasses.replace(self._extended(mech, names, self._variables_step(mech, names)), options=())
 
         def step(tree: Tree, *arrays: Any, **options: Any) -> Any:
-            given = dict(zip(names, arrays, strict=True))
-            if not self.acting.laws and DRIVE not in given:
-                ports = [name for name in plain.ports if name in given]
-                state = (given["q"], given["v"], _with_feedback(tree, given), given["dt"])
-                return plain.with_ports(*ports).function(tree, *state, *(given[name] for name in ports), **options)
-            start, rule = _start(tree, given), ActingStep(self.rule, self.acting)
+            inputs = dict(zip(names, arrays, strict=True))
+            if not self.acting.laws and DRIVE not in inputs:
+                ports = [name for name in plain.ports if name in inputs]
+                state = (inputs["q"], inputs["v"], _add_feedback(tree, inputs), inputs["dt"])
+                return plain.with_ports(*ports).function(tree, *state, *(inputs[name] for name in ports), **options)
+            start, rule = _start(tree, inputs), ActingStep(self.rule, self.acting)
             if not options:
                 return rule.of_tree(tree, start)
-            drives = dict(zip(self.rule.moments, given[DRIVE], strict=True)) if DRIVE in given else None
-            constraints = ConstrainedStep(tree, start.q, start.v, given.get(ACTIVE), drives=drives, **options)
+            drives = dict(zip(self.rule.moments, inputs[DRIVE], strict=True)) if DRIVE in inputs else None
+            constraints = ConstrainedStep(tree, start.q, start.v, inputs.get(ACTIVE), drives=drives, **options)
             return rule.within(constraints, start)
 
         return self._extended(mech, names, step)
 
-    def _in_variables(self, mech: Mechanism, names: tuple[str, ...]) -> Callable[..., Any]:
+    def _variables_step(self, mech: Mechanism, names: tuple[str, ...]) -> Callable[..., Any]:
         variables, rule = self._variables(mech), ActingStep(self.rule, self.acting)
 
         def step(tree: Tree, *arrays: Any) -> Any:
@@ -148,26 +150,26 @@ class Step:
         plain = self.plain(mech)
         return VARIABLES[self.coordinates](**plain.with_defaults(mech, {}))
 
-    def from_momenta(self, mech: Mechanism, with_velocities: bool) -> Algorithm:
-        """From momenta p, the last input, to momenta: q, p and activations after dt; or q, the velocities of the start,
-        activations and p.  v is an input that is not looked at."""
+    def momentum_step(self, mech: Mechanism, with_velocities: bool) -> Algorithm:
+        """The step as an algorithm from momenta p, the last input, to [q, p, activations] after dt.  With velocities
+        the result is [q, v at the start, activations, p].  The input v is ignored."""
         names = (*self.plain(mech).inputs, *self.inputs, MOMENTA)
         variables, rule = self._variables(mech), ActingStep(self.rule, self.acting)
 
         def step(tree: Tree, *arrays: Any) -> Any:
-            given = dict(zip(names, arrays, strict=True))
-            flow = variables.flow(tree, given["q"], list(given[MOMENTA]))
-            start = _start(tree, {**given, "v": flow.velocities})
+            inputs = dict(zip(names, arrays, strict=True))
+            flow = variables.flow(tree, inputs["q"], list(inputs[MOMENTA]))
+            start = _start(tree, {**inputs, "v": flow.velocities})
             q, p, activation = rule.from_flow(flow, variables, tree, start)
             return [*q, *flow.velocities, *activation, *p] if with_velocities else [*q, *p, *activation]
 
-        found = dataclasses.replace(self._extended(mech, names, step), options=())
+        algorithm = dataclasses.replace(self._extended(mech, names, step), options=())
         size = mech.nq + (1 + with_velocities) * mech.nv + self.acting.n_activation
         rolls = not self.acting.laws and not {*self.inputs} & {*FEEDBACK}
-        return dataclasses.replace(found, sizes={**found.sizes, "state": (size,)}, sweeps=rolls)
+        return dataclasses.replace(algorithm, sizes={**algorithm.sizes, "state": (size,)}, sweeps=rolls)
 
     def _extended(self, mech: Mechanism, names: tuple[str, ...], step: Callable[..., Any]) -> Algorithm:
-        """The plain step with more inputs and another recursion."""
+        """The plain step with further inputs and another recursion."""
         plain = self.plain(mech)
         sizes: dict[str, tuple[int, ...]] = {"target": (mech.nq,), "kp": (mech.nv,), "kd": (mech.nv,)}
         sizes[GAIN] = (mech.nv, 2 * mech.nv)
@@ -182,7 +184,7 @@ class Step:
             expression=None,
             recursion=step,
             ports=(),
-            sweeps=False,  # elements may act between links
+            sweeps=False,  # force elements may connect links
             sizes={**plain.sizes, **sizes},
             options={name: decide or OTHERWISE[name] for name, decide in plain.decisions.items()},
         )
@@ -190,18 +192,18 @@ class Step:
     # -- compiled ---------------------------------------------------------------------------------------
 
     def __call__(self, mech: Mechanism, dtype: str = "float64", parameters: Sequence[Any] = ()) -> Kernel:
-        """The kernel of one step; as a request for ``kernel_function``."""
+        """The kernel of one step, so that a ``Step`` may be passed to ``kernel_function``."""
         return compile(self.algorithm(mech), mech, dtype, parameters=(*parameters, *self.parameters))
 
     def decisions(self, mech: Mechanism) -> dict[str, Any]:
-        """What the mechanism decides of its steps: orders of elimination, units."""
+        """Decisions that depend on the mechanism: elimination orders, units."""
         return self.plain(mech).with_defaults(mech, {})
 
     def shapes(self, mech: Mechanism) -> list[tuple[str, tuple[int, ...]]]:
         """Name and core shape of every input of a step."""
         arrays, _ = parameter_arrays(mech, self.parameters)
-        own = self.algorithm(mech).shapes(mech, self.decisions(mech))
-        return [*own, *((array.name, array.shape) for array in arrays)]
+        shapes = self.algorithm(mech).shapes(mech, self.decisions(mech))
+        return [*shapes, *((array.name, array.shape) for array in arrays)]
 
     def program(
         self,
@@ -213,23 +215,24 @@ class Step:
         with_velocities: bool | None = None,
         **form: Any,
     ) -> Any:
-        """The program of one step, its result divided into what is handed on to the next one: q, v, activations and, of
-        closed mechanisms, how far steps can be relied on.
+        """The program of one step, with its result split into the arrays carried to the next step.
 
-        numbers           of the mechanism, inputs besides ``parameters``
-        counts            whether steps within constraints count how far they can be relied on
-        with_velocities   steps from momenta to momenta, with or without v of the start, if it is not None
+        These are q, v, activations and, within constraints, the status counts.
+
+        numbers           parameters that are inputs besides ``parameters``
+        counts            whether steps within constraints have status counts
+        with_velocities   None, or for steps from momenta to momenta: whether v of the start is an output
         form              ``loops`` and ``stages`` of ``trace_with_plan``
         """
         handed_on, options = self._handed_on(mech), {}
         if with_velocities is None:
             algorithm = self.algorithm(mech)
         else:
-            algorithm, momenta = self.from_momenta(mech, with_velocities), (MOMENTA, mech.nv)
+            algorithm, momenta = self.momentum_step(mech, with_velocities), (MOMENTA, mech.nv)
             handed_on = [*handed_on, momenta] if with_velocities else [handed_on[0], momenta, *handed_on[2:]]
         if self.has_status(mech):
             options = {"fronts": fronts(mech), "settled": SETTLED[dtype]}
-            algorithm = _counting(algorithm) if counts else _state_alone(algorithm)
+            algorithm = _count_status(algorithm) if counts else _drop_status(algorithm)
             handed_on += [(TRUSTED, len(NONE_YET))] * counts
         numbers = (*numbers, *self.parameters)
         program = trace_with_plan(algorithm, mech, numbers, options, **{"loops": False, **form}).program
@@ -237,45 +240,45 @@ class Step:
         return dataclasses.replace(program.with_divided_output(parts), name=f"{self.name}_rollout")
 
     def _handed_on(self, mech: Mechanism) -> list[tuple[str, int]]:
-        """What a step gives the next one."""
+        """Names and sizes of the arrays carried from step to step."""
         more = [(ACTIVATION, self.acting.n_activation)] if self.acting.n_activation else []
         return [("q", mech.nq), ("v", mech.nv), *more]
 
 
-#: Options of steps that neither a mechanism nor a caller chooses.
+#: Default options of steps.
 OTHERWISE: dict[str, Any] = {"settled": lambda _: SETTLED_BY_DEFAULT}
-NEXT = "_next"  # how names of outputs end that are inputs of the next step
+NEXT = "_next"  # suffix of outputs that are inputs of the next step
 
 
-def _start(tree: Tree, given: Mapping[str, Any]) -> Start:
-    driven = given.get("wrenches"), given.get("ctrl", ()), given.get(ACTIVATION, ())
-    return Start(given["q"], given["v"], _with_feedback(tree, given), given["dt"], *driven)
+def _start(tree: Tree, inputs: Mapping[str, Any]) -> Start:
+    driven = inputs.get("wrenches"), inputs.get("ctrl", ()), inputs.get(ACTIVATION, ())
+    return Start(inputs["q"], inputs["v"], _add_feedback(tree, inputs), inputs["dt"], *driven)
 
 
-def _with_feedback(tree: Tree, given: Mapping[str, Any]) -> Any:
-    """tau, and what feedback adds to it where there is some."""
-    if "target" not in given:
-        return given["tau"]
-    target, kp, kd = (given[name] for name in FEEDBACK)
-    return fed_back(tree, given["q"], given["v"], given["tau"], target, kp, kd, given.get(GAIN))
+def _add_feedback(tree: Tree, inputs: Mapping[str, Any]) -> Any:
+    """tau plus the forces of feedback, if any."""
+    if "target" not in inputs:
+        return inputs["tau"]
+    target, kp, kd = (inputs[name] for name in FEEDBACK)
+    return fed_back(tree, inputs["q"], inputs["v"], inputs["tau"], target, kp, kd, inputs.get(GAIN))
 
 
-def _state_alone(algorithm: Algorithm) -> Algorithm:
-    """A step within constraints without how far it can be relied on."""
+def _drop_status(algorithm: Algorithm) -> Algorithm:
+    """A step within constraints without its reliability."""
     state = algorithm.function
     first: Any = {"output": "state", "recursion": lambda *x, **more: state(*x, **more)[0], "ports": ()}
     return dataclasses.replace(algorithm, **first)
 
 
-def _counting(algorithm: Algorithm) -> Algorithm:
-    """A step within constraints with one more input, which comes back at the end of the state: ``TRUSTED``, how many
-    steps were made that can be relied on, how many that resolve the motion, and after how many of them a singular
-    position came near, to which the next ones lead.  With the first step that does not, each of the first two ends, and
-    is -1 minus the number."""
+def _count_status(algorithm: Algorithm) -> Algorithm:
+    """A step within constraints with status counts ``TRUSTED`` as one more input, and at the end of its state.  The
+    counts are the number of reliable steps, the number of steps that resolve the motion, and the number of steps before
+    a singular position came near.  The first step that fails turns a count n of the first two into -1 - n, which then
+    stays."""
     step = algorithm.function
 
-    def counted(*given: Any, **options: Any) -> list[Scalar]:
-        *others, (relied, resolved, near) = given
+    def counted(*inputs: Any, **options: Any) -> list[Scalar]:
+        *others, (relied, resolved, near) = inputs
         state, reliability, ahead = step(*others, **options)
         poor, rough = select(RELIABLE < reliability, 0.0, 1.0), select(ahead < RESOLVED**2, 1.0, 0.0)
         away = select(ahead < WATCHED**2, near, relied + select(0.5 < poor + rough, 0.0, 1.0))
@@ -294,12 +297,12 @@ def _counting(algorithm: Algorithm) -> Algorithm:
     )
 
 
-class Reached(NamedTuple):
-    """Where one compiled step leads, in float64.
+class StepResult(NamedTuple):
+    """The result of one compiled step, in float64.
 
     state    (..., nq + nv + n_activation)
-    relied   (...): whether it can be relied on; True of trees
-    ahead    (...): the square of about the fewest such steps to a singular position; infinite of trees
+    relied   (...): whether the state is reliable; True for trees
+    ahead    (...): square of the number of such steps to a singular position, a lower bound; infinite for trees
     """
 
     state: np.ndarray
@@ -307,31 +310,31 @@ class Reached(NamedTuple):
     ahead: Any
 
 
-def reached(mech: Mechanism, step: Step, *inputs: Any) -> Reached:
-    """One step from what it takes, in the order of its inputs."""
+def reached(mech: Mechanism, step: Step, *inputs: Any) -> StepResult:
+    """The result of one compiled step from its inputs, in their order."""
     results = float64_function(mech, step)(*inputs)
     if not isinstance(results, tuple):
-        return Reached(results, True, np.inf)
+        return StepResult(results, True, np.inf)
     state, reliability, ahead = results
-    return Reached(state, relied_on(reliability), ahead)
+    return StepResult(state, is_reliable(reliability), ahead)
 
 
-def relied_on(reliability: Any) -> Any:
-    """Whether compiled code says that its result can be relied on."""
+def is_reliable(reliability: Any) -> Any:
+    """Whether a result of compiled code with this reliability can be used."""
     return reliability > RELIABLE
 
 
 def step_of(
     mech: Mechanism, method: str | None, coordinates: str, inputs: tuple[str, ...] = (), parameters: Sequence[str] = ()
 ) -> Step:
-    """The step that a caller asks for, nothing acting on it; refused where no mechanism has it, or this one."""
+    """The step for a method by name, without force elements; raises if the mechanism does not support it."""
     require_mechanism(mech)
     method = default_method(mech, coordinates) if method is None else method
     check_method(method, one_of("coordinates", coordinates, ("joint", *VARIABLES)))
     if coordinates != "joint":
         refuse_loops(mech, coordinates)
     step = Step(method, inputs=inputs, coordinates=coordinates, parameters=tuple(parameters))
-    step.plain(mech).check(mech, infinitesimal=True)  # rollouts take such steps by NumPy
+    step.plain(mech).check(mech, infinitesimal=True)  # rollouts take such steps with NumPy
     return step
 
 
@@ -342,12 +345,12 @@ def drifted(mech: Mechanism, q: np.ndarray, v: np.ndarray, h: Any) -> tuple[np.n
     """q and v after moving without acceleration for h."""
     if not _transports(mech):
         return integrate(mech, q, v, h), v
-    found = float64_function(mech, _drift_kernel)(q, v, h)
-    return found[..., : mech.nq], found[..., mech.nq :]
+    moved = float64_function(mech, _drift_kernel)(q, v, h)
+    return moved[..., : mech.nq], moved[..., mech.nq :]
 
 
 def kick_bias(mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray | float:
-    """What accelerations lack of the changes of velocities that ``drifted`` transports."""
+    """Bias to add to accelerations because ``drifted`` transports velocities between configurations."""
     return float64_function(mech, _kick_bias_kernel)(q, v) if _transports(mech) else 0.0
 
 
@@ -364,14 +367,14 @@ def _transports(mech: Mechanism) -> bool:
 
 
 def default_method(mech: Mechanism, coordinates: str = "joint") -> str:
-    """The method of rollouts where none is asked for: "semi_implicit" where contact acts, which explicit steps follow
-    badly, else "rk4"; in other coordinates than "joint", which take everything explicitly, "rk4"."""
+    """The default method of rollouts: "semi_implicit" with active contact, which explicit steps resolve badly, else
+    "rk4".  Coordinates other than "joint" are always explicit: "rk4"."""
     touching = any(mech.forces.acts("contact", pair.name) for pair in mech.contact_pairs)
     return "semi_implicit" if touching and coordinates == "joint" else "rk4"
 
 
 def check_method(method: str, coordinates: str, more: Sequence[str] = ()) -> None:
-    """Refuse methods that these coordinates do not take, besides ``more``."""
+    """Raise unless these coordinates support the method, or it is one of ``more``."""
     if method in SYMPLECTIC and coordinates != "momentum":
         raise ValueError(
             f"method {method!r} is symplectic in canonical coordinates: give coordinates='momentum' with it, or take "
@@ -381,13 +384,13 @@ def check_method(method: str, coordinates: str, more: Sequence[str] = ()) -> Non
 
 
 def rollout_methods(coordinates: str = "joint") -> tuple[str, ...]:
-    """Names of the methods that ``rollout`` has in these coordinates ("joint", "momentum", "nu" or "xi"), those that
-    were registered by ``register_integrator`` included."""
+    """Names of the methods of ``rollout`` in these coordinates: "joint", "momentum", "nu" or "xi".  Methods registered
+    by ``register_integrator`` are included."""
     return tuple(methods_in(one_of("coordinates", coordinates, ("joint", *VARIABLES))))
 
 
 def refuse_loops(mech: Mechanism, coordinates: str) -> None:
-    """Compiled steps in momenta and total rates keep no constraints."""
+    """Raise for mechanisms with loops: compiled steps in momenta and total rates keep no constraints."""
     if mech.loops:
         raise MechanismError(
             f"coordinates={coordinates!r}: mechanism {mech.name!r} has loops, and compiled steps in these coordinates "
@@ -396,17 +399,17 @@ def refuse_loops(mech: Mechanism, coordinates: str) -> None:
         )
 
 
-def feedback_forces(mech: Mechanism, given: Any, which: Any, target: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """(..., nv): what feedback with the gains of the states ``which`` adds to joint forces."""
-    way = difference(mech, q, target)
-    forces = given["kp"][which] * way - given["kd"][which] * v
-    if GAIN not in given:
+def feedback_forces(mech: Mechanism, inputs: Any, which: Any, target: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """(..., nv): feedback forces with the gains of the states ``which``."""
+    gap = difference(mech, q, target)
+    forces = inputs["kp"][which] * gap - inputs["kd"][which] * v
+    if GAIN not in inputs:
         return forces
-    return forces + (given[GAIN][which] @ np.concatenate([way, -v], axis=-1)[..., None])[..., 0]
+    return forces + (inputs[GAIN][which] @ np.concatenate([gap, -v], axis=-1)[..., None])[..., 0]
 
 
 def usual_step(mech: Mechanism) -> float:
-    """The length of steps where that is not known while they are compiled."""
+    """The assumed length of steps if it is unknown at compile time."""
     usual = mech.metadata.timestep or mech.contact.step
     return usual if math.isfinite(usual) else USUAL_STEP
 
@@ -414,10 +417,9 @@ def usual_step(mech: Mechanism) -> float:
 def fixed_steps(
     method: str, dt: Any, usual: float = USUAL_STEP, coordinates: str = "joint"
 ) -> tuple[float | None, float | None]:
-    """The length of steps that do not become shorter by themselves, of the longest, for which laws must be made: of a
-    method that evaluates forces explicitly, or else of one that takes some of them implicitly; None for the other, and
-    both of adaptive methods.  Those of them that are implicit follow forces of any steepness: 0 for the second.
-    ``usual`` is the length where ``dt`` is no number."""
+    """(explicit_step, implicit_step) for the softening of force laws.  Fixed steps of length h give (h, None) if all
+    forces are explicit, else (None, h).  Adaptive methods give (None, None) if explicit, (None, 0) if implicit.
+    h is ``usual`` if ``dt`` is not a number."""
     if method in IMPLICIT:
         return None, 0.0
     in_variables = coordinates in VARIABLES
@@ -425,7 +427,7 @@ def fixed_steps(
         return None, None
     try:
         longest = float(np.abs(np.asarray(dt, float)).max(initial=0.0))
-    except (TypeError, ValueError):  # on a GPU, or no number, which others complain of
+    except (TypeError, ValueError):  # on a GPU, or not a number, which is refused elsewhere
         longest = usual
     length = longest if 0.0 < longest < math.inf else usual
     implicit = not in_variables and implicit_share(METHODS[method]) is not None
@@ -433,7 +435,7 @@ def fixed_steps(
 
 
 def warn_of_long_steps(mech: Mechanism, step: Step, dt: Any) -> None:
-    """Where steps are longer than springs, dampers, servos or contacts allow, which a method then feeds energy."""
+    """Warn of steps too long for springs, dampers, servos or contacts: the method would feed energy into the motion."""
     longest = float(np.abs(dt).max(initial=0.0))
     if not step.acting.laws or not math.isfinite(longest):
         return
@@ -445,14 +447,14 @@ def warn_of_long_steps(mech: Mechanism, step: Step, dt: Any) -> None:
 def _complaints(mech: Mechanism, step: Step, length: float) -> Iterator[str]:
     implicit, rule = step.is_implicit, step.rule
     alike = isinstance(rule, Tableau) or (isinstance(rule, Splitting) and step.coordinates == "joint")
-    if not mech.loops and alike:  # in all variables
+    if not mech.loops and alike:
         assert not isinstance(rule, Partitioned)
         stable = SmallMotions.of(mech, step.acting).longest_step(rule, length)
         if stable < length:
-            what = "springs or servos" if implicit else "damping, springs or servos"
+            laws = "springs or servos" if implicit else "damping, springs or servos"
             other = "" if implicit else ", or method='semi_implicit', which takes damping of joints implicitly"
             yield (
-                f"steps of {length:g} s are too long for {what} of mechanism {mech.name!r}, whose motion grows without "
+                f"steps of {length:g} s are too long for {laws} of mechanism {mech.name!r}, whose motion grows without "
                 f"bound in steps of {step.name!r}: take steps of {float(f'{stable:.1g}'):g} s{other}"
             )
     if any(isinstance(law, CompliantContact) for law in step.acting.laws):
@@ -460,15 +462,15 @@ def _complaints(mech: Mechanism, step: Step, length: float) -> Iterator[str]:
 
 
 def _complaints_of_contact(mech: Mechanism, method: str, step: float, implicit: bool) -> Iterator[str]:
-    """Steps that take contacts explicitly and are so long that these must be much softer: with the ground in explicit
-    methods, between bodies that may rest on each other in all."""
+    """Warnings for steps so long that explicit contacts must be made much softer.  Explicit methods
+    are checked for all contacts, others only for contacts between bodies that may rest on each other."""
     softest: tuple[float, Any] = (SOFTER, None)
     for pair in mech.contact_pairs:
         roots = {_root(mech, mech.contact.shape(name).placed(mech)[0]) for name in pair.shapes}
-        stacked = mech.gravity.any() and -1 not in roots and len(roots) > 1  # one free body rests on another
+        stacked = mech.gravity.any() and -1 not in roots and len(roots) > 1  # one free body may rest on another
         if mech.forces.acts("contact", pair.name) and (stacked or not implicit):
             ratio = pair.law.stiffness / pair.softened(step).law.stiffness
-            softest = max(softest, (ratio, pair), key=lambda one: one[0])
+            softest = max(softest, (ratio, pair), key=lambda entry: entry[0])
     ratio, pair = softest
     if pair is None:
         return

@@ -1,4 +1,4 @@
-"""One step of ``rollout`` as a kernel: for loops over time that others write, such as those of JAX."""
+"""One step of ``rollout`` as a kernel, for time loops of other frameworks such as JAX."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..mechanism import Mechanism, MechanismError, one_of
 from ..mechanism.quaternions import with_unit_quaternions
 from .arguments import CONFIGURATIONS, GAINS, acting_laws, feedback_by_joint, misfit, step_length, stride
 from .checks import check_bodies
-from .step import ACTIVATION, ACTIVE, DRIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, relied_on, step_of
+from .step import ACTIVATION, ACTIVE, DRIVE, FEEDBACK, GAIN, PER_STEP, SETTLED, is_reliable, step_of
 
 __all__ = [
     "ACTIVATION",
@@ -32,7 +32,7 @@ __all__ = [
     "arrays_by_name",
     "check_numbers",
     "optional_inputs",
-    "relied_on",
+    "is_reliable",
     "step_inputs",
     "step_kernel",
     "step_length",
@@ -54,20 +54,19 @@ def step_kernel(
     target: str = "cpu",
     forces: Any = ALL,
 ) -> Kernel:
-    """One step of ``rollout`` as a kernel: it takes q, v, tau and dt, and gives the state after the step, q and v in
-    one array (nq + nv,).
+    """One step of ``rollout`` as a kernel from q, v, tau and dt to the next state [q, v] (nq + nv,).
 
-    dt           the length that steps will have, where what acts must be made for it (contacts); an input all the same
-    inputs       "wrenches", "feedback" (inputs target, kp, kd), "gain" besides, "active" (which constraints hold), as
+    dt           the length of steps, for which contacts are softened; it is an input all the same
+    inputs       "wrenches", "feedback" (inputs target, kp, kd), "gain" besides, "active" (constraint schedule), as
                  ``rollout`` takes them
-    parameters   names of numbers of the mechanism that are inputs, as ``rollout`` takes them
+    parameters   names of parameters of the mechanism that are inputs, as ``rollout`` takes them
     forces, passive, coordinates, method   as for ``rollout``: all force elements act (``forces="all"``)
     dtype, target   as for ``compile``
 
-    Where actuators act it takes ctrl, and activation if they have states, which the result then ends with; where drives
-    do, what they ask for at the moments of the step (``lw.motion.drive_values``).  Of closed
-    mechanisms there are three results: the state with its loops closed, its reliability, which must be above 1, and the
-    number of steps to the next singular position, squared.
+    With actuators it also takes ctrl, and activation if they have dynamics; the result then ends with activations.
+    With drives it takes their prescribed motion at the moments of the step (``lw.motion.drive_values``).  Constrained
+    mechanisms have three results: the state with closed loops, its reliability, which must be above 1, and the squared
+    number of steps to the next singular position.
     """
     if forces is not ALL:
         mech, passive = chosen_forces(mech, forces, passive)
@@ -92,21 +91,23 @@ def step_kernel(
     return stored(mech, ("step", step, dtype, target), make)
 
 
-def arrays_by_name(mech: Mechanism, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs of a rollout that are given by joint, by actuator, or as parts of feedback by joint, as arrays; of q, of
-    closed mechanisms, what is left out too, since it has to be closed.  Others have no part in the result."""
-    state = {name: given.get(name) for name in ("q", "v", "tau")}
-    found = {name: x for name, x in state_by_joint(mech, state).items() if x is not state[name]}
+def arrays_by_name(mech: Mechanism, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays for those inputs of a rollout that are given by joint or actuator name; other inputs are left out.  For
+    constrained mechanisms a missing q is included, because its loops must be closed."""
+    state = {name: arguments.get(name) for name in ("q", "v", "tau")}
+    arrays = {name: x for name, x in state_by_joint(mech, state).items() if x is not state[name]}
     for name in (*FEEDBACK, "ctrl"):
-        if isinstance(given.get(name), Mapping):
-            found[name] = (
-                inputs_by_actuator(mech, given[name]) if name == "ctrl" else feedback_by_joint(mech, name, given[name])
+        if isinstance(arguments.get(name), Mapping):
+            arrays[name] = (
+                inputs_by_actuator(mech, arguments[name])
+                if name == "ctrl"
+                else feedback_by_joint(mech, name, arguments[name])
             )
-    return found
+    return arrays
 
 
 class StepInput(NamedTuple):
-    """An input of steps, (..., *core), or (..., steps, *core) along an ``axis``: None where it is the same in all."""
+    """An input of steps: (..., *core) with ``axis`` None, or (..., steps, *core) with steps along ``axis``."""
 
     value: Any
     axis: int | None
@@ -119,9 +120,9 @@ def step_inputs(
     steps: int,
     array: Callable[[str, Any], Any],
 ) -> dict[str, StepInput]:
-    """What steps take, in the order of the cores ``shapes`` of their kernel's inputs; refused where shapes do not fit.
+    """Inputs of steps, in the order of ``shapes``, the core shapes of the kernel's inputs; raises on a misfit.
 
-    array   an array of a framework, in its one precision, from a name and a value
+    array   converts a named value to an array of the framework, in one precision
     """
     unknown = [name for name in arguments if name not in shapes]
     if unknown:
@@ -142,14 +143,14 @@ def step_inputs(
     return inputs
 
 
-def optional_inputs(given: Collection[str]) -> tuple[str, ...]:
-    """Which ``inputs`` of ``step_kernel`` arguments by these names are for."""
-    names = {*given} | ({"feedback"} if {*FEEDBACK} & {*given} else set())
+def optional_inputs(arguments: Collection[str]) -> tuple[str, ...]:
+    """The ``inputs`` of ``step_kernel`` that arguments of these names need."""
+    names = {*arguments} | ({"feedback"} if {*FEEDBACK} & {*arguments} else set())
     return tuple(name for name in MORE if name in names)
 
 
 def _left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """What an input of a step is where nothing is given for it."""
+    """Default value of an input of a step."""
     if name in STATE:
         return STATE[name].otherwise(mech)
     if name == ACTIVE:
@@ -158,7 +159,7 @@ def _left_out(mech: Mechanism, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def check_numbers(mech: Mechanism, name: str, values: np.ndarray) -> None:
-    """Refuse numbers of an input of steps that no motion has: quaternions far from unit length, and of bodies."""
+    """Refuse quaternions far from unit length, and impossible masses and inertias."""
     if name in CONFIGURATIONS:
         with_unit_quaternions(mech, CONFIGURATIONS[name], values)
     check_bodies(mech, name, values)

@@ -1,7 +1,7 @@
-"""Systems: what is integrated, dx/dt = f(t, x), in any coordinates, of any mechanism, and what x says about (q, v).
+"""Systems: dx/dt = f(t, x) of any mechanism in any coordinates, and the conversion between x and (q, v).
 
-A system turns a state (q, v) into the integrator's own x and back; everything that integrators, events and records ask
-for goes through it.  x is (..., n), batches in front:
+A system turns a state (q, v) into the integrator's own x and back.  Integrators, events and records use it alone.
+x is (..., n), batches in front:
 
     x = [q, y, activations, t]         y: joint velocities v, momenta p = M v, total joint rates nu or xi
     x = [y, dy/dt, activations, t]     y: independent coordinates of constraints, in a chart of their manifold
@@ -42,7 +42,7 @@ from ..mechanism import Mechanism
 from ..mechanism.scales import scales
 from .forces import DIFFERENCE, Forces
 from .singular import SingularPositions
-from .step import ACTIVATION, Reached, Step, drifted, kick_bias, reached
+from .step import ACTIVATION, Step, StepResult, drifted, kick_bias, reached
 
 Stepper = Callable[[float, np.ndarray, float], np.ndarray]  # (t, x, h) -> x after h
 FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations end at 180 degrees from their origin
@@ -53,14 +53,14 @@ FARTHEST_ROTATION = 2.0  # rad; coordinates that are differences of rotations en
 
 @dataclass(frozen=True)
 class Manifold:
-    """Accelerations that respect loops, and the way back to them.
+    """The constraint manifold: constrained accelerations, and projection of states.
 
-    singular         what is done near singular positions of the mechanism
+    singular         the policy near singular positions of the mechanism
     formulation      method of ``forward_dynamics``
     baumgarte        (alpha, beta) of Baumgarte's terms (spencer2004 3.8), or None
     projects         whether loops and velocities are projected after steps (3.1.3)
     tolerance        to which loops are then closed
-    energy           (...): kinetic and potential energy to be kept by projection, or None
+    energy           (...): kinetic plus potential energy kept by projection, or None
     """
 
     singular: SingularPositions
@@ -76,13 +76,13 @@ class Manifold:
 
     @property
     def corrects(self) -> bool:
-        """Whether a state may be off by more than what the integrator is responsible for."""
+        """Whether states need correction after steps: projection, or unit quaternions."""
         return self.projects or not self.mech.coordinates.rates_are_velocities
 
     @property
-    def is_that_of_compiled_steps(self) -> bool:
-        """Whether compiled steps of a closed mechanism stay on it: loops eliminated and projected, all constraints that
-        are independent away from singular positions, and nothing else."""
+    def fits_compiled_steps(self) -> bool:
+        """Whether compiled steps of a constrained mechanism stay on this manifold.  They eliminate and project loops
+        with full generic rank, without energy projection or Baumgarte terms."""
         if not self.projects or self.formulation != "elimination" or self.energy is not None:
             return False
         if has_infinitesimal_motions(self.mech):
@@ -97,37 +97,35 @@ class Manifold:
         energy = None if self.energy is None else self.energy[states]
         return replace(self, singular=self.singular.of(states), energy=energy)
 
-    def of_mechanism(self, mech: Mechanism) -> Manifold:
+    def with_mechanism(self, mech: Mechanism) -> Manifold:
         """The manifold of another mechanism, such as this one at another time."""
         return replace(self, singular=replace(self.singular, mech=mech))
 
     def corrected(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The state moved the least that closes loops, makes velocities consistent with them, restores the energy and
-        makes quaternions unit."""
+        """The nearest state with closed loops, consistent velocities, the kept energy and unit quaternions."""
         return self._projected(q, v, self.energy) if self.projects else (self.with_unit_quaternions(q), v)
 
     def closed(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The state moved the least that closes loops and makes velocities consistent with them; the energy is free."""
+        """The nearest state with closed loops and consistent velocities; the energy is free."""
         return self._projected(q, v, None)
 
     def settled(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The corrected state; loops of states in singular positions stay as they are, and the energy is restored by
-        the velocities alone."""
+        """The corrected state, without projection in singular positions; velocities alone restore the energy."""
         if not self.projects:
             return self.corrected(q, v)
         q, v, loose = np.array(self.with_unit_quaternions(q)), np.array(v), ~self.singular.is_singular(q)
         if loose.any():
             q[loose], v[loose] = self.of(loose).closed(q[loose], v[loose])
-        return q, v if self.energy is None else self._at_energy(q, v, self.energy)
+        return q, v if self.energy is None else self._restore_energy(q, v, self.energy)
 
     def _projected(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         rank, tolerance = self.singular.rank, self.tolerance
-        if self.mech.constraints.driven:  # by as far as the drives move between two times
+        if self.mech.constraints.driven:  # drives may move far between two times
             return constraints.project(self.mech, q, v, energy, tolerance, largest=math.inf, rank=rank)
         return constraints.project(self.mech, q, v, energy, tolerance, rank=rank)
 
-    def _at_energy(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray) -> np.ndarray:
-        """The velocities made faster or slower, by little, so that the energy is kept."""
+    def _restore_energy(self, q: np.ndarray, v: np.ndarray, energy: np.ndarray) -> np.ndarray:
+        """The velocities scaled slightly to restore the energy."""
         kinetic, missing = tree.kinetic_energy(self.mech, q, v), energy - tree.potential_energy(self.mech, q)
         ratio = np.divide(missing, kinetic, out=np.ones_like(kinetic), where=4.0 * np.abs(missing - kinetic) < kinetic)
         return v * np.sqrt(ratio)[..., None]
@@ -141,15 +139,15 @@ class Manifold:
 
     def accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None) -> np.ndarray:
         """(..., nv) under all joint forces ``tau`` and external ``wrenches`` (..., n_links, 6)."""
-        # Stages of a step may leave the manifold: what is projected, pulled back or left to drift is up to the caller.
+        # Stages of a step may leave the manifold; projection is up to the caller.
         how = Method(self.formulation, self.baumgarte, rank=self.singular.rank)
         return accelerations(self.mech, Inputs((q, v, tau), wrenches=wrenches), how)
 
     def derivatives(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(d_q, d_v, d_tau), each (nv, nv), of the accelerations of one state; of closed mechanisms by changes of q and
-        v along the constraint manifold, others projected onto it."""
+        """(d_q, d_v, d_tau), each (nv, nv), of the accelerations of one state.  Within constraints, changes of q and v
+        are projected onto the manifold."""
         if not self.mech.loops:
             return forward_dynamics_derivatives(self.mech, q, v, tau, wrenches)
         rank = None if self.singular.rank is None else int(self.singular.rank)
@@ -160,11 +158,11 @@ class Manifold:
 
 
 class VelocityVariables:
-    """The variables y in x = [q, y, ...], affine in v at a configuration and, of prescribed motion, a time: joint
-    velocities, y = v, or what takes their place."""
+    """The velocity variables y in x = [q, y, ...]: joint velocities, y = v, or variables of a subclass. y is affine in
+    v at a fixed configuration and, with prescribed motion, a fixed time."""
 
     def size(self, mech: Mechanism) -> int:
-        """The number of y."""
+        """Number of variables."""
         return mech.nv
 
     def units(self, mech: Mechanism, time_unit: float) -> np.ndarray:
@@ -172,11 +170,11 @@ class VelocityVariables:
         return scales(mech).of_v / time_unit
 
     def of(self, mech: Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """y of v."""
+        """y from v."""
         return v
 
     def velocities(self, mech: Mechanism, q: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """v of y."""
+        """v from y."""
         return y
 
     def motion(
@@ -207,7 +205,7 @@ class Momenta(VelocityVariables):
 
 @dataclass(frozen=True)
 class TotalRates(VelocityVariables):
-    """y = nu, or xi where they are not normalized: the diagonalized equations of motion (jain1995 Algorithm 8.1)."""
+    """y = nu if normalized, else xi: the diagonalized equations of motion (jain1995 Algorithm 8.1)."""
 
     normalized: bool
 
@@ -232,7 +230,7 @@ class TotalRates(VelocityVariables):
         return diagonal.motion(manifold.mech, q, y, tau, wrenches, normalized=self.normalized)
 
 
-#: By the name of the coordinates.
+#: Velocity variables by the name of the coordinates.
 VELOCITY_VARIABLES: dict[str, VelocityVariables] = {
     "joint": VelocityVariables(),
     "momentum": Momenta(),
@@ -246,10 +244,10 @@ VELOCITY_VARIABLES: dict[str, VelocityVariables] = {
 
 @dataclass(frozen=True)
 class Chart:
-    """Independent coordinates in use: all that their equations depend on, besides functions of the user.
+    """The chart of independent coordinates in use.
 
-    origin   (nq,): where the chart was made
-    rows     (p, nv): y = rows (q - origin); None where a function of the user says what y is
+    origin   (nq,): configuration at which the chart was made
+    rows     (p, nv): y = rows (q - origin); None if a function of the user defines y
     rank     number of independent constraints
     """
 
@@ -262,50 +260,50 @@ class System(ABC):
     """dx/dt = rates(t, x), with a correction after steps.
 
     mech       the mechanism; its constraints may depend on time
-    forces     that act on it
-    manifold   its constraints, at the start of the motion
+    forces     forces during the motion
+    manifold   constraint manifold at the start of the motion
     """
 
-    #: Whether ``corrected`` or ``rebased`` may change a state: methods that work with earlier steps cannot have that.
+    #: Whether ``corrected`` or ``rebased`` may change a state, which multistep methods do not allow.
     corrects: bool
-    #: What x means, where that is not always the same.
+    #: The chart that x belongs to, if it may change.
     chart: Chart | None = None
 
     def __init__(self, mech: Mechanism, forces: Forces, manifold: Manifold):
         self.mech, self.forces, self.manifold = mech, forces, manifold
         self._count = [0]
-        self._clock = int(mech.constraints.waits_for_time)  # how many numbers of x are the time
-        self._latest_time = math.nan, manifold  # stages of steps ask for the same one several times
+        self._clock = int(mech.constraints.waits_for_time)  # number of entries of x that are the time
+        self._latest_time = math.nan, manifold  # reused by the stages of a step
 
     @property
     def evaluations(self) -> int:
-        """How often the equations of motion were evaluated."""
+        """Number of evaluations of the equations of motion."""
         return self._count[0]
 
     def frozen(self) -> System:
-        """This system as it is now: with the forces held now, in the variables used now."""
+        """A copy of the system with its present held forces and variables."""
         if self.chart is None and not self.forces.change:
             return self  # neither ever changes
         now = copy.copy(self)
         now.forces = copy.copy(self.forces)
         return now
 
-    # -- the numbers of x ------------------------------------------------------------------------------------
+    # -- entries of x ----------------------------------------------------------------------------------------
 
     @property
     def units(self) -> np.ndarray:
-        """(n,): units of the numbers of x, by the mechanism's length and the time unit of the motion."""
+        """(n,): units of x, from the mechanism's length and the time unit of the motion."""
         time = np.full(self._clock, self.forces.time_unit)
         return np.concatenate([self.mechanical_units, np.ones(self.forces.n_activation), time])
 
     @property
     @abstractmethod
     def mechanical_units(self) -> np.ndarray:
-        """(n - activations - time,): of what describes the mechanism."""
+        """(n - activations - time,): units of the mechanical part of x."""
 
     @abstractmethod
     def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """x of a state at the time zero, activations zero."""
+        """x of a state at the time zero, with zero activations."""
 
     @abstractmethod
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -314,11 +312,11 @@ class System(ABC):
     @property
     @abstractmethod
     def velocity_size(self) -> int:
-        """How many of the last numbers of x are velocities, activations or the time."""
+        """Number of entries of x, at its end, that are velocities, activations or the time."""
 
     @property
     def _tail_size(self) -> int:
-        """How many of the last numbers of x are activations or the time."""
+        """Number of entries of x, at its end, that are activations or the time."""
         return self.forces.n_activation + self._clock
 
     def mechanical(self, x: np.ndarray) -> np.ndarray:
@@ -330,25 +328,25 @@ class System(ABC):
         first = x.shape[-1] - self._tail_size
         return x[..., first : first + self.forces.n_activation]
 
-    def at_time_of(self, x: np.ndarray) -> Manifold:
-        """The constraints at the time of x, which is the same for all states of a batch."""
+    def constraints_at(self, x: np.ndarray) -> Manifold:
+        """The constraint manifold at the time of x, which is the same for all states of a batch."""
         if not self._clock or not x.size:
             return self.manifold
         t = float(x.flat[-1])
         if t != self._latest_time[0]:
-            self._latest_time = t, self.manifold.of_mechanism(self.mech.constraints.at_time(t))
+            self._latest_time = t, self.manifold.with_mechanism(self.mech.constraints.at_time(t))
         return self._latest_time[1]
 
     def _with_tail(self, mechanical: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """x with other numbers that describe the mechanism."""
+        """x with another mechanical part."""
         return np.concatenate([mechanical, x[..., x.shape[-1] - self._tail_size :]], axis=-1)
 
     def _with_zeros(self, mechanical: np.ndarray) -> np.ndarray:
-        """x at the time zero, activations zero."""
+        """x with this mechanical part, zero activations and the time zero."""
         return np.concatenate([mechanical, np.zeros((*mechanical.shape[:-1], self._tail_size))], axis=-1)
 
     def _rates_of_all(self, *rates: np.ndarray | None) -> np.ndarray:
-        """dx/dt of the rates of its parts; None where there are no activations."""
+        """dx/dt from the rates of its parts; None parts are left out, the rate of the time is added."""
         parts = [part for part in rates if part is not None]
         if self._clock:
             parts.append(np.ones((*parts[0].shape[:-1], 1)))
@@ -363,54 +361,54 @@ class System(ABC):
     def accelerations(
         self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray, wrenches: np.ndarray | None
     ) -> np.ndarray:
-        """(m, ..., nv): at the times t (m,), under all joint forces ``tau`` and external ``wrenches``."""
+        """(m, ..., nv): accelerations at the times t (m,), under all joint forces ``tau`` and external ``wrenches``."""
         if not self._clock:
             return self.manifold.accelerations(q, v, tau, wrenches)
         pushes = [None] * len(t) if wrenches is None else wrenches
-        moments = (self.manifold.of_mechanism(self.mech.constraints.at_time(float(time))) for time in t)
+        moments = (self.manifold.with_mechanism(self.mech.constraints.at_time(float(time))) for time in t)
         rows = zip(moments, q, v, np.broadcast_to(tau, v.shape), pushes, strict=True)
         return np.array([manifold.accelerations(*row) for manifold, *row in rows]).reshape(v.shape)
 
     def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
-        """d(rates)/dx of one state for implicit methods, or None: they then difference the rates."""
+        """d(rates)/dx of one state for implicit methods; None: they difference the rates."""
         return None
 
     # -- between and after steps -----------------------------------------------------------------------------
 
     @abstractmethod
     def corrected(self, x: np.ndarray, states: np.ndarray | None = None) -> np.ndarray:
-        """x, or those of its ``states``, of a step or an interpolation, back on the manifold."""
+        """x after a step or interpolation projected onto the manifold; ``states`` selects members of a batch."""
 
     def arrive(self, x: np.ndarray) -> None:
-        """A step has led to x, corrected: what depends on the way of the motion is noted."""
+        """Note that a step has arrived at x, after correction."""
         return
 
     def rebased(self, x: np.ndarray) -> np.ndarray:
-        """x before the next step, in other variables where those of the last step have become bad ones."""
+        """x before the next step, in a new chart if the old one has become ill-conditioned."""
         return x
 
     @property
     def in_joints(self) -> FullState | None:
-        """The same system in joint velocities, where steps must heed singular positions: arcs past them are made
-        there."""
+        """This system in joint velocities, in which arcs past singular positions are computed.  None if the motion has
+        no singular positions to consider."""
         return None
 
     def to_joints(self, x: np.ndarray) -> np.ndarray:
-        """The x of ``in_joints``."""
+        """x converted to the coordinates of ``in_joints``."""
         return x
 
     def from_joints(self, x: np.ndarray) -> np.ndarray:
-        """x of an x of ``in_joints``."""
+        """x converted from the coordinates of ``in_joints``."""
         return x
 
     # -- fixed steps -----------------------------------------------------------------------------------------
 
     def compiled_step(self, method: str) -> Stepper | None:
-        """One step of a method as a kernel, where there is one; it ends on the manifold."""
+        """One compiled step of a method that ends on the manifold, or None."""
         return None
 
     def step(self, method: Any) -> Stepper:
-        """One step of a method, from the rates."""
+        """One step of a method, by ``rates``."""
         if isinstance(method, Tableau):
             return partial(self._runge_kutta, method)
         if isinstance(method, Partitioned):
@@ -441,11 +439,11 @@ class System(ABC):
         return np.concatenate(method.advance(q, p, h, rates(0.0, q, p), rates), axis=-1)
 
     def kicks(self, x: np.ndarray, rates: np.ndarray) -> np.ndarray:
-        """What the velocities in x change by, whose rates are given, where methods take them and positions in turn."""
+        """Rates of the velocities in x for splitting methods, from ``rates``."""
         return rates
 
     def drifted(self, position: np.ndarray, velocity: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """x after moving for h with the velocities in x, or what they say about v, constant."""
+        """Positions and velocities of x after moving for h at constant velocity."""
         v = self.state(np.concatenate([position, velocity], axis=-1))[1]
         return tree.integrate(self.mech, position, v, h), velocity
 
@@ -471,12 +469,12 @@ class FullState(System):
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         q, y = self._parts(x)
-        return q, self.variables.velocities(self.at_time_of(x).mech, q, y)
+        return q, self.variables.velocities(self.constraints_at(x).mech, q, y)
 
     def at_state(self, state: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
         """x with another (q, v)."""
         q, v = state
-        return self._with_tail(np.concatenate([q, self.variables.of(self.at_time_of(x).mech, q, v)], axis=-1), x)
+        return self._with_tail(np.concatenate([q, self.variables.of(self.constraints_at(x).mech, q, v)], axis=-1), x)
 
     def _parts(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         nq = self.mech.nq
@@ -489,16 +487,16 @@ class FullState(System):
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         self._count[0] += 1
         q, y = self._parts(x)
-        seen = self.state(x) if self.forces.depend_on_state else (q, y)  # held forces and wrenches do not look at it
+        seen = self.state(x) if self.forces.depend_on_state else (q, y)  # held forces and wrenches ignore the state
         tau, changes = self.forces.all_and_rates(t, *seen, self.activation(x))
-        return self._rates(self.at_time_of(x), (q, y), tau, changes, self.forces.wrenches(t, *seen))
+        return self._rates(self.constraints_at(x), (q, y), tau, changes, self.forces.wrenches(t, *seen))
 
     def rates_along(self, times: np.ndarray, x: np.ndarray, batch: np.ndarray, index: tuple[int, ...]) -> np.ndarray:
-        """(k, n): the rates of a member of a batch in k states x (k, n), each at its own time, the others standing
-        still."""
+        """(k, n): the rates of one member of a batch in k states x (k, n), each at its own time.  The other members
+        stay as in ``batch``."""
         self._count[0] += len(times)
         state = self.state(x)
-        acting = self.forces.along(times, state, self.activation(x), self.state(batch), index)
+        acting = self.forces.sample_member(times, state, self.activation(x), self.state(batch), index)
         return self._rates(self.manifold.of(index), self._parts(x), *acting)
 
     def _rates(
@@ -532,7 +530,7 @@ class FullState(System):
         x = x if states is None else x[states]
         if not self.corrects or not x.size:
             return x
-        manifold = self.at_time_of(x) if states is None else self.at_time_of(x).of(states)
+        manifold = self.constraints_at(x) if states is None else self.constraints_at(x).of(states)
         if manifold.projects:
             return self.at_state(manifold.corrected(*self.state(x)), x)
         nq = self.mech.nq  # y does not depend on the length of a quaternion
@@ -540,8 +538,8 @@ class FullState(System):
 
     @property
     def singular(self) -> SingularPositions | None:
-        """What is done near singular positions, where steps must heed them: where there are constraints, and these do
-        not depend on time (a drive stops in a dead centre)."""
+        """The policy near singular positions; None without constraints or with time-dependent ones.  (A drive stops in
+        a dead centre.)"""
         return None if self.manifold.singular.rank is None or self._clock else self.manifold.singular
 
     @cached_property
@@ -569,10 +567,10 @@ class FullState(System):
         return Member(self, x, index)
 
     def compiled_step(self, method: str) -> Stepper | None:
-        """On constraints, states that the compiled step cannot be relied on for are left to the step from the rates."""
+        """One compiled step; within constraints unreliable states are taken by a step from the rates."""
         constrained = self.manifold.singular.rank is not None
         joints = self.coordinates == "joint"
-        if self._clock or (constrained and not (joints and self.manifold.is_that_of_compiled_steps)):
+        if self._clock or (constrained and not (joints and self.manifold.fits_compiled_steps)):
             return None
         chosen = methods_in(self.coordinates)[method]
         compiled = self._compiled(method, chosen.evaluations)
@@ -589,11 +587,13 @@ class FullState(System):
 
         return step
 
-    def _compiled(self, method: str, evaluations: int) -> Callable[[float, np.ndarray, float], Reached] | None:
-        """What the compiled step of rollouts of this method gives for (t, x, h); None where something comes between the
-        stages of the method, which ask for rates so many times."""
+    def _compiled(self, method: str, evaluations: int) -> Callable[[float, np.ndarray, float], StepResult] | None:
+        """The compiled step of rollouts for (t, x, h); None if forces of the user change between its stages.
+        ``evaluations`` is the number of stages."""
         forces, constant = self.forces, cast(Callable[..., np.ndarray], self.forces.all)
-        elements = forces.elements if evaluations > 1 else forces.acting  # whatever changes is looked at once
+        elements = (
+            forces.elements if evaluations > 1 else forces.acting
+        )  # with one stage, forces are evaluated once per step
         if elements is None:
             if forces.n_activation or (evaluations > 1 and forces.depend_on_state):  # forces are constant in a step
                 return None
@@ -604,7 +604,7 @@ class FullState(System):
             constant = forces.commanded
         compiled = Step(method, acting, more, self.coordinates)
 
-        def step(t: float, x: np.ndarray, h: float) -> Reached:
+        def step(t: float, x: np.ndarray, h: float) -> StepResult:
             self._count[0] += evaluations
             q, v = self.state(x)
             inputs = {
@@ -617,11 +617,10 @@ class FullState(System):
         return step
 
     def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
-        """[[d(N v)/dq, N], [da/dq, da/dv]], and rows and columns of activations: derivatives of a along tangent
-        directions times N^+, because accelerations do not depend on the length of a quaternion.  Exact, but for the
-        controller's part; of closed mechanisms along the constraint manifold (spencer2004 4.4).  None in other
-        variables than joint velocities, with Baumgarte's terms, which act across the manifold, and where constraints
-        depend on time."""
+        """[[d(N v)/dq, N], [da/dq, da/dv]], and rows and columns of activations. da/dq is the derivative along tangent
+        directions times N^+, because accelerations do not depend on the length of a quaternion.  It is exact except for
+        the controller; within constraints it is along the manifold (spencer2004 4.4).  None in variables other than
+        joint velocities, with Baumgarte's terms, which act across the manifold, and with time-dependent constraints."""
         if self.coordinates != "joint" or self.manifold.baumgarte is not None or self._clock:
             return None
         rates_of_q = None
@@ -635,7 +634,7 @@ class FullState(System):
             activation = self.activation(x)
             tau, wrenches = self.forces.all(t, q, v, activation), self.forces.wrenches(t, q, v)
             by_q, by_v, by_tau = self.manifold.derivatives(q, v, tau, wrenches)
-            # Of joint forces, made accelerations, and below of the rates of activations.
+            # From joint forces to accelerations, above the rates of activations.
             through = np.eye(nv + more.shape[1])
             through[:nv, :nv] = by_tau
             all_by_q, all_by_v, by_activation = (through @ x for x in self.forces.derivatives(t, q, v, activation))
@@ -651,11 +650,10 @@ class FullState(System):
 
 @dataclass(frozen=True)
 class Member:
-    """The motion of one state, x[index], of a batch or not, in joint velocities: what arcs near singular positions are
-    made of.
+    """The motion of one state, x[index], in joint velocities, for arcs near singular positions.
 
-    Its loops are closed there, however steps elsewhere keep them so: by how much loops are open would decide on which
-    branch the motion leaves a singular position.
+    Arcs close loops exactly, whatever the stabilization of steps: an open loop would decide the branch on which the
+    motion leaves a singular position.
     """
 
     system: FullState
@@ -685,19 +683,19 @@ class Member:
         return self.system.rates_along(times, x, self.x, self.index)
 
     def closed(self, x: np.ndarray) -> np.ndarray:
-        """(k, n): k states put on the manifold, each moved the least."""
+        """(k, n): the nearest k states on the manifold."""
         return self.system.at_state(self.manifold.closed(*self.state(x)), x)
 
     def settled(self, x: np.ndarray) -> np.ndarray:
-        """x of the end of an arc, as the motion goes on from it: on the manifold, its energy kept if that is wanted."""
+        """x at the end of an arc, on the manifold, with the kept energy if any."""
         return self.system.at_state(self.manifold.settled(*self.state(x)), x)
 
 
 class IndependentCoordinates(System):
     """x = [y, dy/dt, activations, t] in a chart of the constraint manifold: the local state-space form (spencer2004
-    2.16); of prescribed motion, of the manifold at each time.
+    2.16); with prescribed motion, the manifold at each time.
 
-    Before a step the chart is changed for one of tangent-space coordinates where the condition number of [D1 R; G]
+    Before a step the chart is replaced by one of tangent-space coordinates if the condition number of [D1 R; G]
     exceeds ``worst_condition``, or a spherical or floating joint has rotated by more than ``FARTHEST_ROTATION`` since
     the chart was made.
     """
@@ -714,7 +712,7 @@ class IndependentCoordinates(System):
         of_v = scales(self.mech).of_v
         if self._local.rows is not None:
             sizes = (np.abs(self._local.rows) * of_v).max(axis=-1, initial=0.0)
-        else:  # functions of the user: by how far joints move per unit of each
+        else:  # functions of the user: motion of joints per unit of each
             x, (q, _) = self._settled
             y = np.split(self.mechanical(x), 2)[0]
             sizes = 1.0 / np.abs(self._local.derivative(q, y).T / of_v).max(axis=-1, initial=0.0)
@@ -723,15 +721,15 @@ class IndependentCoordinates(System):
     def start(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         self._use(local_parametrization(self.manifold.mech, q, self._independent))
         y, rate = self._local.independent_state(q, v)
-        q = self._local.configuration(y, q)  # the state may be off the manifold, but that of x is not
+        q = self._local.configuration(y, q)  # the state may be off the manifold, x is not
         x = self._with_zeros(np.concatenate([y, rate]))
         self._settle(x, q, self._local.velocity(q, rate, y))
         return x
 
     def restore(self, chart: Chart, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-        """Go on with x of a chart that was in use before, at the state (q, v)."""
+        """Continue with x in an earlier chart, at the state (q, v)."""
         made = self._independent if chart.rows is None else chart.rows
-        local = local_parametrization(self.at_time_of(x).mech, chart.origin, made)
+        local = local_parametrization(self.constraints_at(x).mech, chart.origin, made)
         self._use(replace(local, rank=chart.rank))
         self._settle(x, q, v)
 
@@ -742,16 +740,16 @@ class IndependentCoordinates(System):
         """The chart at the time of x, y and dy/dt."""
         local = self._local
         if self._clock:
-            local = replace(local, mechanism=self.at_time_of(x).mech)
+            local = replace(local, mechanism=self.constraints_at(x).mech)
         y, rate = np.split(self.mechanical(x), 2)
         return local, y, rate
 
     def _settle(self, x: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-        """(q, v) is the state of x: what the iterations of the next step start from."""
+        """Set (q, v) as the state of x, and as initial guess of the iterations of the next step."""
         self._settled = self._latest = x.copy(), (q, v)
 
     def state(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # The same x is asked about by the integrator, by events and by the record, and every answer is an iteration.
+        # Integrator, events and record ask for the state of the same x, and each state takes an iteration.
         for known, state in (self._settled, self._latest):
             if np.array_equal(known, x):
                 return state
@@ -786,8 +784,8 @@ class IndependentCoordinates(System):
         return x
 
     def _rotated(self, q: np.ndarray) -> float:
-        """The largest angle by which a spherical or floating joint is away from the origin of the chart: the structure
-        constants times a rotation vector have its angle as eigenvalues, times the imaginary unit."""
+        """The largest rotation angle of a spherical or floating joint from the origin of the chart.  The structure
+        constants times a rotation vector have i times its angle as eigenvalues."""
         if self.mech.coordinates.rates_are_velocities:
             return 0.0
         step = tree.difference(self.mech, self._local.origin, q)
@@ -796,7 +794,7 @@ class IndependentCoordinates(System):
         )
 
     def jacobian(self) -> Callable[[float, np.ndarray], np.ndarray] | None:
-        """By differences with steps that stay within the chart: SciPy's own grow where the rates hardly change."""
+        """The Jacobian by differences within the chart; SciPy's own steps grow if the rates hardly change."""
 
         def jacobian(t: float, x: np.ndarray) -> np.ndarray:
             here, steps = self.rates(t, x), DIFFERENCE * np.maximum(self.units, np.abs(x))

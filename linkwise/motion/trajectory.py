@@ -1,5 +1,7 @@
-"""Trajectories: what a simulation gives, what can be done with it, and how it is stored: NumPy arrays, and JSON for the
-rest.  Reading a file runs no code from it."""
+"""Trajectories, the results of simulations: energies, reactions, resampling, and files of NumPy arrays and JSON.
+
+Reading a file runs no code from it.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +48,15 @@ from .settings import Setup
 from .step import fixed_steps
 from .system import Chart
 
-BETWEEN = 8  # samples looked at in each interval where a peak is searched
-NEARER = 3  # times that the search goes on around the largest
+BETWEEN = 8  # samples per interval in the search for a peak
+NEARER = 3  # refinements around the largest sample
 FORMAT = 2
 ARRAYS = ("t", "q", "v", "a", "tau", "step_sizes")
-SOMETIMES = ("wrenches", "ctrl", "activation")  # arrays that a trajectory may have
+SOMETIMES = ("wrenches", "ctrl", "activation")  # optional arrays of a trajectory
 
 
 class _Keep:
-    """The value of an argument that was not given: go on as before."""
+    """Default of an argument of ``resume``: continue as before."""
 
     def __repr__(self) -> str:
         return "KEEP"
@@ -64,7 +66,7 @@ KEEP: Any = _Keep()
 
 
 class Peak(NamedTuple):
-    """The largest force, or moment, of a drive, and when."""
+    """The largest force or moment of a drive, and its time."""
 
     t: float
     force: float
@@ -72,12 +74,12 @@ class Peak(NamedTuple):
 
 @dataclass(frozen=True)
 class End:
-    """Where a motion stopped, as its integrator left it: enough to go on as if it had not stopped.
+    """The end of a motion: the state of its integrator, from which it can be resumed exactly.
 
     x      the integrator's own state
-    grid   origin, step and number of steps since the origin, of methods with fixed steps
-    step   the size of the next step, of adaptive ones
-    chart  the independent coordinates that x belongs to, if it does
+    grid   fixed steps: origin, step and number of steps since the origin
+    step   adaptive methods: size of the next step
+    chart  chart of x in independent coordinates, else None
     """
 
     t: float
@@ -115,14 +117,14 @@ class Trajectory(Tabular):
     passive            the passive elements that acted in place of those of the mechanism's joints, or None
     wrenches           (m, ..., n_links, 6): external wrenches that acted, in link frames, or None
     ctrl, activation   (m, ..., n_ctrl), (m, ..., n_activation): control inputs and states of actuators, or None
-    events             what took place: ``name``, ``t``, ``q``, ``v`` of each
-    step_sizes         of the integrator, whatever the samples are
+    events             occurrences: ``name``, ``t``, ``q``, ``v`` of each
+    step_sizes         steps of the integrator, independent of the samples
     evaluations        how often the equations of motion were evaluated, all stages of a step counted
     stopped            "duration", "event: <name>", "interrupted" or "failed: <why>"
     chart_changes      how often the independent coordinates were changed
-    settings           how it was simulated
-    end                where it stopped, for ``resume``
-    dense              interpolation by an adaptive method, as accurate as the method; not kept in files
+    settings           settings of the simulation
+    end                the end of the motion, for ``resume``
+    dense              interpolation by an adaptive method, as accurate as the method; not in files
     """
 
     mechanism: Mechanism
@@ -160,21 +162,21 @@ class Trajectory(Tabular):
         """Whether Ctrl-C ended it early."""
         return self.stopped == "interrupted"
 
-    # -- what it says about the motion -------------------------------------------------------------------------
+    # -- derived quantities ------------------------------------------------------------------------------------
 
     @cached_property
     def kinetic_energy(self) -> Float64Array:
-        """(m, ...)."""
+        """(m, ...): kinetic energy."""
         return np.asarray(tree.kinetic_energy(self.mechanism, self.q, self.v))
 
     @cached_property
     def potential_energy(self) -> Float64Array:
-        """(m, ...): of gravity."""
+        """(m, ...): potential energy of gravity."""
         return np.asarray(tree.potential_energy(self.mechanism, self.q))
 
     @property
     def _elements(self) -> Resolved | None:
-        """What acted."""
+        """The force elements that acted."""
         return resolved(
             self.mechanism,
             self.passive,
@@ -183,13 +185,13 @@ class Trajectory(Tabular):
 
     @cached_property
     def passive_energy(self) -> Float64Array:
-        """(m, ...): of springs, stops and constant pushes."""
+        """(m, ...): potential energy of springs, stops and constant forces."""
         elements = self._elements
         return np.zeros(self.q.shape[:-1]) if elements is None else elements.energy(self.q)
 
     @cached_property
     def passive_forces(self) -> Float64Array:
-        """(m, ..., nv): of all elements, those of actuators included, which acted besides ``tau``."""
+        """(m, ..., nv): joint forces of all elements, actuators included, besides ``tau``."""
         elements = self._elements
         if elements is None:
             return np.zeros(self.v.shape)
@@ -197,7 +199,7 @@ class Trajectory(Tabular):
 
     @cached_property
     def actuator_forces(self) -> Float64Array:
-        """(m, ..., n_ctrl): of each actuator, in the order of ``mech.forces.actuator_names``; see
+        """(m, ..., n_ctrl): force of each actuator, in the order of ``mech.forces.actuator_names``; see
         ``lw.forces.actuator_forces``."""
         ctrl, activation = (x if x is not None and x.shape[-1] else None for x in (self.ctrl, self.activation))
         return actuator_forces(self.mechanism, self.q, self.v, ctrl=ctrl, activation=activation)
@@ -209,17 +211,17 @@ class Trajectory(Tabular):
 
     @cached_property
     def constraint_error(self) -> Float64Array:
-        """(m, ...): the norm of g(q), by how much loops are open; zero without loops."""
+        """(m, ...): the norm of the position error g(q) of constraints; zero without constraints."""
         return np.linalg.norm(self.by_moments(constraints.position_error, self.q), axis=-1)
 
     @cached_property
     def velocity_error(self) -> Float64Array:
-        """(m, ...): the norm of G v, how fast loops open."""
+        """(m, ...): the norm of the velocity error G v of constraints, minus prescribed rates."""
         rates = self.by_moments(lambda now, v: v[..., :1] * 0.0 + now.constraints.drive_rates, self.v)
         return np.linalg.norm((self._jacobians @ self.v[..., None])[..., 0] - rates, axis=-1)
 
     def by_moments(self, function: Callable[..., Any], *arrays: np.ndarray) -> Float64Array:
-        """A function of the mechanism and arrays with the times in front; of each moment, where drives change it."""
+        """``function(mechanism, *arrays)`` over all samples; with drives, of the mechanism at each sample time."""
         if not self.mechanism.constraints.waits_for_time:
             return function(self.mechanism, *arrays)
         rows = zip(self.t.tolist(), *arrays, strict=True)
@@ -241,37 +243,37 @@ class Trajectory(Tabular):
 
     @cached_property
     def loop_reactions(self) -> Float64Array:
-        """(m, ..., number of loops, 6): ``constraints.loop_reactions`` under all that acted: commanded and passive
-        forces, wrenches, and Baumgarte's terms if there were any."""
-        return self._of_loops(constraints.loop_reactions)
+        """(m, ..., number of loops, 6): ``constraints.loop_reactions`` under commanded and passive forces, wrenches
+        and Baumgarte's terms."""
+        return self._constraint_quantity(constraints.loop_reactions)
 
     @cached_property
     def joint_wrenches(self) -> Float64Array:
         """(m, ..., n_links, 6): [moment; force] that each moving joint transmitted onto its link, at the link's origin,
-        in link axes (``joint_wrenches``), under all that acted; struts and contacts act on links, not through
-        their joints."""
+        in link axes (``joint_wrenches``), under all forces of the motion.  Struts and contacts act on links, not
+        through their joints."""
         pushes, elements = self.wrenches, self._elements
         if elements is not None:
-            own = elements.wrenches(self.q, self.v, self.ctrl, self.activation)
-            pushes = own if pushes is None else pushes + own
+            element_wrenches = elements.wrenches(self.q, self.v, self.ctrl, self.activation)
+            pushes = element_wrenches if pushes is None else pushes + element_wrenches
         if not self.mechanism.loops:
             return tree.joint_wrenches(self.mechanism, self.q, self.v, self.a, pushes)
         return wrenches_of_joints(self.mechanism, self.q, self.v, self.a, self._multipliers, pushes)
 
     @property
     def reactions(self) -> dict[str, Float64Array]:
-        """(m, ..., 6) by name: the ``joint_wrenches`` of moving joints and the ``loop_reactions`` of loops; what drives
-        do along joints is in ``drive_forces``."""
-        found = {body.joint: self.joint_wrenches[..., k, :] for k, body in enumerate(self.mechanism.bodies)}
+        """(m, ..., 6) by name: the ``joint_wrenches`` of moving joints and the ``loop_reactions`` of loops.  Forces of
+        drives along joints are in ``drive_forces``."""
+        wrenches = {body.joint: self.joint_wrenches[..., k, :] for k, body in enumerate(self.mechanism.bodies)}
         loops = enumerate(self.mechanism.loops)
         sided = [(k, loop.name) for k, loop in loops if isinstance(loop, Loop) or loop.drive is None]
-        return found | {name: self.loop_reactions[..., k, :] for k, name in sided}
+        return wrenches | {name: self.loop_reactions[..., k, :] for k, name in sided}
 
     @cached_property
     def drive_forces(self) -> dict[str, Float64Array]:
-        """(m, ...) by drive: the force, or moment, that it exerts along what it drives, under all that acted: the
-        torque of a motor; times the velocity of what it drives, its power.  At the samples, the ends of steps unless
-        ``simulate`` is told others: ``drive_peaks`` looks between them, ``resampled`` makes more."""
+        """(m, ...) by drive: the force or moment along the driven coordinate, such as the torque of a motor.  Its power
+        is the force times the velocity of that coordinate.  Samples are the ends of steps unless ``simulate`` has
+        ``t_eval``; ``drive_peaks`` searches between them, ``resampled`` adds more."""
         if not self.mechanism.constraints.driven:
             return {}
         forces = -self._multipliers
@@ -281,15 +283,15 @@ class Trajectory(Tabular):
 
     @cached_property
     def drive_peaks(self) -> dict[str, Peak]:
-        """By drive: when its force is largest, and how large, between the samples too: ``t`` and ``force``."""
+        """By drive: time ``t`` and value ``force`` of its largest force, also between the samples."""
         return _drive_peaks(self)
 
     @cached_property
     def _multipliers(self) -> Float64Array:
-        return self._of_loops(constraints.multipliers)
+        return self._constraint_quantity(constraints.multipliers)
 
-    def _of_loops(self, function: Callable[..., Any]) -> Float64Array:
-        """A function of ``closed`` of the motion under all that acted, loops kept closed as they were."""
+    def _constraint_quantity(self, function: Callable[..., Any]) -> Float64Array:
+        """A function of ``lw.constraints`` along the motion, under all its forces and with its stabilization."""
         rank = self.settings.array("rank", int, self.q.shape[1:-1])
         options: dict[str, Any] = {"method": self.settings.formulation, "baumgarte": self.settings.gains, "rank": rank}
 
@@ -304,11 +306,11 @@ class Trajectory(Tabular):
         return constraints.constraint_jacobian(self.mechanism, self.q)
 
     def at(self, t: ArrayLike) -> tuple[Float64Array, Float64Array]:
-        """(q, v) at a time or times (n,) between samples: the samples themselves where there are some.
+        """(q, v) at a time or times (n,): samples, and values interpolated between them.
 
-        Adaptive methods interpolate with their own polynomials, whatever the samples are, about as accurately as they
-        integrate.  These are not in files; without them, and for fixed steps, q is of degree five through values, rates
-        and accelerations of the samples, with an error of sixth order in their distance, v its rate, of fifth order.
+        Adaptive methods interpolate with their own polynomials, about as accurately as they integrate.  Files do not
+        hold these.  Without them, and for fixed steps, q is a polynomial of degree five through values, rates and
+        accelerations of the samples, with an error of sixth order in their distance; v is its rate, of fifth order.
         """
         times = np.asarray(t, dtype=float)
         if len(self.t) < 2:
@@ -319,30 +321,29 @@ class Trajectory(Tabular):
         i = np.searchsorted(self.t, flat, side="right") - 1
         q, v, off = self.q[i], self.v[i], flat != self.t[i]
         if off.any():
-            between = self._through_samples(flat[off]) if self.dense is None else self.dense.states(flat[off])
+            between = self._interpolate_samples(flat[off]) if self.dense is None else self.dense.states(flat[off])
             q[off], v[off] = (np.array(part) for part in zip(*between, strict=True))
         return q.reshape(times.shape + q.shape[1:]), v.reshape(times.shape + v.shape[1:])
 
     def resampled(self, t: ArrayLike) -> Trajectory:
-        """The same motion at other times (n,), or at so many even ones: forces of drives, reactions and energies
-        between the ends of steps, which may be far apart.  Commanded forces are those of straight lines between
-        samples."""
+        """This motion at other times (n,), or at an integer number of even times, with all forces, reactions and
+        energies.  Commanded forces are interpolated linearly between samples."""
         times = np.linspace(self.t[0], self.t[-1], t) if isinstance(t, int) else np.asarray(t, dtype=float)
         return _resampled(self, times)
 
     def __call__(self, t: ArrayLike) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """q, v and a at a time or times, through the samples, at rest beyond them: as a planned motion
-        (``lw.trajectories``) gives them, so that controllers follow it."""
+        """q, v and a at a time or times, as a planned motion (``lw.trajectories``) returns them, for controllers to
+        track.  They interpolate the samples; beyond these the motion is at rest."""
         return self._motion(np.asarray(t, dtype=float) - self.t[0])
 
     @cached_property
     def _motion(self) -> Motion:
         if self.q.ndim != 2:
             raise MechanismError("a batch is no motion to follow: pick one of it with trajectory.member(index)")
-        last = np.append(self.t[1:] > self.t[:-1], True)  # of samples at one time, as where events are
+        last = np.append(self.t[1:] > self.t[:-1], True)  # the last of samples at the same time, as at events
         return sampled(self.mechanism, *(x[last] for x in (self.t, self.q, self.v, self.a)))
 
-    def _through_samples(self, times: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    def _interpolate_samples(self, times: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """(q, v) at each of the times, by polynomials through the samples around it."""
         i = np.searchsorted(self.t, times, side="right") - 1
         axes = (-1, *(1,) * (self.q.ndim - 1))
@@ -376,22 +377,22 @@ class Trajectory(Tabular):
         if len(index) != self.q.ndim - 2:
             raise MechanismError(f"a batch of shape {self.q.shape[1:-1]} needs {self.q.ndim - 2} indices, not {index}")
         arrays: dict[str, Any] = {name: getattr(self, name)[(slice(None), *index)] for name in ("q", "v", "a", "tau")}
-        own: dict[str, Any] = {name: getattr(self.end, name)[index] for name in ("q", "v", "x")}
-        own_row: tuple[Any, ...] = (slice(None), *index)
+        end_arrays: dict[str, Any] = {name: getattr(self.end, name)[index] for name in ("q", "v", "x")}
+        row: tuple[Any, ...] = (slice(None), *index)
         for name in SOMETIMES:
             if getattr(self, name) is not None:
-                arrays[name] = getattr(self, name)[own_row]
+                arrays[name] = getattr(self, name)[row]
         of_states = {
             "rank": self.settings.array("rank", int, batch),
             "energy": self.settings.array("energy", float, batch),
         }
-        found: dict[str, Any] = {name: values[index] for name, values in of_states.items() if values is not None}
+        setup: dict[str, Any] = {name: values[index] for name, values in of_states.items() if values is not None}
         if isinstance(self.settings.wrenches, tuple):
-            found["wrenches"] = np.broadcast_to(self.settings.wrenches, (*batch, self.mechanism.n_links, 6))[index]
-        settings = self.settings.found(**found)
-        return dataclasses.replace(self, **arrays, settings=settings, end=dataclasses.replace(self.end, **own))
+            setup["wrenches"] = np.broadcast_to(self.settings.wrenches, (*batch, self.mechanism.n_links, 6))[index]
+        settings = self.settings.completed(**setup)
+        return dataclasses.replace(self, **arrays, settings=settings, end=dataclasses.replace(self.end, **end_arrays))
 
-    # -- going on ----------------------------------------------------------------------------------------------
+    # -- resuming ----------------------------------------------------------------------------------------------
 
     def resume(
         self,
@@ -404,10 +405,10 @@ class Trajectory(Tabular):
     ) -> Trajectory:
         """This trajectory with ``duration`` more seconds at its end, simulated as it was.
 
-        With fixed steps the result is, bit by bit, that of one run, whatever the coordinates.  Functions (a controller,
-        wrenches, independent coordinates that are no joints and no rows) and forces given row by row are no part of a
-        trajectory and must be given again.  The options are ``events`` and ``t_eval`` (times go on from ``end.t``) of
-        ``simulate``, and ``progress`` of its settings, for the new part.
+        With fixed steps the result equals one run bit by bit, in all coordinates.  Functions (controller, wrenches,
+        independent coordinates) and forces row by row are not part of a trajectory, and must be passed again.  The
+        options are ``events`` and ``t_eval`` (times continue from ``end.t``) of ``simulate``, and ``progress`` of its
+        settings, for the new part.
         """
         from .simulation import resumed
 
@@ -424,30 +425,29 @@ class Trajectory(Tabular):
         return plot_trajectory(self, path, **options)
 
     def animate(self, path: str | Path, **options: Any) -> Path:
-        """A moving picture, ``.gif`` or ``.mp4``; options are those of ``lw.viewer.animate``: trail, fps, speed."""
+        """Write an animation, ``.gif`` or ``.mp4``, with the options of ``lw.viewer.animate``: trail, fps, speed."""
         from ..viewer import animate
 
         return animate(self, path=path, **options)
 
     def view(self, **options: Any) -> Any:
-        """Play it in the browser, a batch side by side; options and result are those of ``lw.view``, which needs viser:
+        """Play the motion in the browser, a batch side by side, with options and result of ``lw.view``.  Needs viser:
         pip install 'linkwise[view]'."""
         from ..viewer.browser import view
 
         return view(self, **options)
 
     def show(self, **options: Any) -> Any:
-        """A page in which it is played, turned around and stopped, for a notebook or ``.save("motion.html")``: complete
-        in itself; batches beside each other.  Options as of ``lw.viewer.page``: ``meshes=True``, ``rate=60.0``,
-        ``trail="tool"``."""
+        """An interactive page of the motion, for a notebook or ``.save("motion.html")``; a batch side by side.  Options
+        are those of ``lw.viewer.page``: ``meshes=True``, ``rate=60.0``, ``trail="tool"``."""
         from ..viewer import page
 
         return page(self, **options)
 
     def save(self, path: str | Path, **options: Any) -> None:
-        """Write to a file whose ending says the format: ``.npz``, or none, for everything with the mechanism, which
-        ``load_trajectory`` reads; ``.csv`` and ``.parquet`` for the table of ``to_csv``; ``.html`` for what ``show``
-        shows, with its options."""
+        """Write a file in the format of its ending.  ``.npz``, or no ending: everything with the mechanism, for
+        ``load_trajectory``.  ``.csv`` and ``.parquet``: the table of ``to_csv``.  ``.html``: the page of ``show``, with
+        its options."""
         writers = {"": _save, ".npz": _save, ".csv": Trajectory.to_csv, ".parquet": Trajectory.to_parquet}
         ending = Path(path).suffix.lower()
         if ending == ".html":
@@ -462,8 +462,8 @@ class Trajectory(Tabular):
             )
 
     def to_xarray(self) -> Any:
-        """All of it as an ``xarray.Dataset`` with named axes: time, batch axes, coordinates of q and v by name, links
-        and actuators; needs xarray."""
+        """The motion as an ``xarray.Dataset``; needs xarray.  Axes are time, batch axes, coordinates of q and v by
+        name, links and actuators."""
         return _dataset(self)
 
     def table(self) -> tuple[list[str], Float64Array]:
@@ -472,9 +472,9 @@ class Trajectory(Tabular):
         if self.q.ndim != 2:
             raise MechanismError("a table has one motion: pick one of the batch with trajectory.member(index)")
         names, columns = ["t"], [self.t[:, None]]
-        for what, values in (("q", self.q), ("v", self.v), ("a", self.a), ("tau", self.tau)):
-            coordinates = self.mechanism.coordinates.names("q" if what == "q" else "v")
-            names += [f"{what}.{coordinate}" for coordinate in coordinates]
+        for symbol, values in (("q", self.q), ("v", self.v), ("a", self.a), ("tau", self.tau)):
+            coordinates = self.mechanism.coordinates.names("q" if symbol == "q" else "v")
+            names += [f"{symbol}.{coordinate}" for coordinate in coordinates]
             columns.append(values)
         if self.ctrl is not None and self.ctrl.shape[-1]:
             names += [f"ctrl.{name}" for name in self.mechanism.forces.actuator_names]
@@ -485,12 +485,12 @@ class Trajectory(Tabular):
         return names, np.concatenate(columns, axis=1)
 
 
-# -- other samples ---------------------------------------------------------------------------------------------------
+# -- resampling ------------------------------------------------------------------------------------------------------
 
 
 def _resampled(motion: Trajectory, times: Float64Array) -> Trajectory:
-    """One motion at other times (n,), in ascending order: q and v as ``motion.at`` gives them, accelerations by the
-    equations of motion.  What was commanded is known at the samples, and taken from straight lines between them."""
+    """A single motion at other times (n,), in ascending order. q and v are interpolated by ``motion.at``, commands
+    linearly; accelerations follow from the equations of motion."""
     q, v = motion.at(times)
     if motion.q.ndim != 2:
         raise MechanismError("one motion is resampled: pick one of the batch with trajectory.member(index)")
@@ -503,12 +503,12 @@ def _resampled(motion: Trajectory, times: Float64Array) -> Trajectory:
         return np.stack([np.zeros(len(times)), *columns], axis=-1)[:, 1:].reshape(len(times), *values.shape[1:])
 
     arrays = {name: between(getattr(motion, name)) for name in ("tau", *SOMETIMES)}
-    found = dataclasses.replace(motion, t=times, q=q, v=v, a=np.zeros(v.shape), **arrays)
-    return dataclasses.replace(found, a=_accelerations(found))
+    samples = dataclasses.replace(motion, t=times, q=q, v=v, a=np.zeros(v.shape), **arrays)
+    return dataclasses.replace(samples, a=_accelerations(samples))
 
 
 def _accelerations(motion: Trajectory) -> Float64Array:
-    """(m, nv): under all that acted."""
+    """(m, nv): accelerations under all forces of the motion."""
     forces = motion.tau + motion.passive_forces
     pushed = () if motion.wrenches is None else (motion.wrenches,)
 
@@ -519,8 +519,8 @@ def _accelerations(motion: Trajectory) -> Float64Array:
 
 
 def _drive_peaks(motion: Trajectory) -> dict[str, Peak]:
-    """By drive: the largest force of its motion, also between the samples."""
-    found = {}
+    """By drive: its largest force, also between the samples."""
+    peaks = {}
     shares = np.linspace(0.0, 1.0, BETWEEN, endpoint=False)
     times = np.append((motion.t[:-1, None] + shares * np.diff(motion.t)[:, None]).ravel(), motion.t[-1:])
     dense = (
@@ -534,12 +534,12 @@ def _drive_peaks(motion: Trajectory) -> dict[str, Peak]:
             nearer = _resampled(motion, np.unique([*np.linspace(low, high, 2 * BETWEEN + 1), seen[k]]))
             seen, values = nearer.t, nearer.drive_forces[name]
         k = int(np.argmax(np.abs(values)))
-        found[name] = Peak(float(seen[k]), float(values[k]))
-    return found
+        peaks[name] = Peak(float(seen[k]), float(values[k]))
+    return peaks
 
 
 def joined(first: Trajectory, second: Trajectory) -> Trajectory:
-    """Two trajectories, the second a continuation of the first, as one."""
+    """Concatenate two trajectories, the second a continuation of the first."""
     # The state in which the second starts is the end of the first, and usually sampled there already.
     new = slice(1 if len(second.t) and len(first.t) and second.t[0] == first.t[-1] else 0, None)
     arrays: dict[str, Any] = {
@@ -547,7 +547,9 @@ def joined(first: Trajectory, second: Trajectory) -> Trajectory:
     }
     if first.wrenches is not None or second.wrenches is not None:
         none = (*first.q.shape[1:-1], first.mechanism.n_links, 6)
-        pushed = (np.zeros((len(one.t), *none)) if one.wrenches is None else one.wrenches for one in (first, second))
+        pushed = (
+            np.zeros((len(part.t), *none)) if part.wrenches is None else part.wrenches for part in (first, second)
+        )
         before, after = pushed
         arrays["wrenches"] = np.concatenate([before, after[new]])
     for name in ("ctrl", "activation"):
@@ -568,7 +570,7 @@ def joined(first: Trajectory, second: Trajectory) -> Trajectory:
 
 
 def _save(trajectory: Trajectory, path: str | Path) -> None:
-    """Write a trajectory with its mechanism to ``path``; what follows functions is left out of the mechanism."""
+    """Write a trajectory with its mechanism to ``path``; constraints defined by functions are left out."""
     from .. import __version__
 
     end, events = trajectory.end, trajectory.events
@@ -641,7 +643,7 @@ def load_trajectory(path: str | Path) -> Trajectory:
         mechanism=from_data(about["mechanism"]),
         **{name: arrays[name] for name in ARRAYS},
         passive=Passive() if passive is None and not about.get("acts") else passive,
-        events=tuple(Occurrence(one["name"], one["t"], q, v) for one, q, v in happened),
+        events=tuple(Occurrence(event["name"], event["t"], q, v) for event, q, v in happened),
         evaluations=about["evaluations"],
         stopped=about["stopped"],
         chart_changes=about["chart_changes"],

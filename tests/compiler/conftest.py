@@ -10,9 +10,9 @@ from linkwise.compiler.ir.spec import check
 
 @pytest.fixture(autouse=True)
 def checks_after_every_pass(monkeypatch):
-    plain = passes.after_each_pass
+    plain = passes.run_passes
 
     def checked(program):
         return ((name, check(result)) for name, result in plain(check(program)))
 
-    monkeypatch.setattr(passes, "after_each_pass", checked)
+    monkeypatch.setattr(passes, "run_passes", checked)

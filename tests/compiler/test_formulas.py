@@ -10,7 +10,7 @@ import pytest
 from linkwise.compiler.formulas import Algebra, FormulaError, Polynomial
 from linkwise.compiler.formulas.arrange import arranged
 from linkwise.compiler.formulas.collect import collected
-from linkwise.compiler.formulas.expand import inverse, of_angle
+from linkwise.compiler.formulas.expand import expand_angle, inverse
 from linkwise.compiler.formulas.writing import Latex, Text
 
 
@@ -22,7 +22,7 @@ def algebra() -> Algebra:
 def angles(algebra: Algebra, *names: str) -> list[tuple[Polynomial, Polynomial]]:
     """Sine and cosine of each."""
     symbols = [algebra.symbol(name, kind="coordinate") for name in names]
-    return [(of_angle("sin", q), of_angle("cos", q)) for q in symbols]
+    return [(expand_angle("sin", q), expand_angle("cos", q)) for q in symbols]
 
 
 def text(value: Polynomial) -> str:
@@ -121,12 +121,12 @@ def test_divisions_have_names(algebra):
     with pytest.raises(FormulaError, match="divides by zero"):
         inverse(x - x)
     with pytest.raises(FormulaError, match="no sum of multiples of coordinates"):
-        of_angle("sin", x * y)
+        expand_angle("sin", x * y)
 
 
 def test_multiples_of_angles_that_are_not_whole(algebra):
     """As joints have that mimic others by a ratio."""
     x, y = algebra.symbol("x"), algebra.symbol("y")
-    assert text(of_angle("sin", x * -0.5)) == "-sin(0.5*x)"
-    assert text(of_angle("cos", x * 0.25 + y)) == "cos(0.25*x + y)"
-    assert text(of_angle("cos", x * 0.1 + y).substituted({}) - of_angle("cos", y + x * 0.1)) == "0"
+    assert text(expand_angle("sin", x * -0.5)) == "-sin(0.5*x)"
+    assert text(expand_angle("cos", x * 0.25 + y)) == "cos(0.25*x + y)"
+    assert text(expand_angle("cos", x * 0.1 + y).substituted({}) - expand_angle("cos", y + x * 0.1)) == "0"

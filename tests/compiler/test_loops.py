@@ -16,7 +16,7 @@ from linkwise.compiler.runtime.cache import program_key
 from linkwise.compiler.targets import numpy_reference
 from linkwise.compiler.targets.protocol import Options
 from linkwise.mechanics.operators import H, M, joint_vector, phi, psi
-from linkwise.mechanics.recursions.link_classes import assembled, link_classes_of, taken_apart
+from linkwise.mechanics.recursions.link_classes import assembled, classify_links, taken_apart
 from linkwise.mechanics.recursions.tree import build_tree
 from tests.algorithms import VARIANTS
 from tests.compiler.targets import cuda_on_host
@@ -248,7 +248,7 @@ def test_mimic_joints_and_parameters_are_compiled_straight():
 
 def test_every_link_has_one_kind_and_its_numbers():
     tree = build_tree(lw.mechanisms.random_tree(60, 4))
-    kinds = link_classes_of(tree.links)
+    kinds = classify_links(tree.links)
     assert sorted(i for kind in kinds for i in kind.links) == list(range(60))
     q = np.random.default_rng(0).normal(size=8)
     for kind in kinds:

@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise.compiler import pipeline
 from linkwise.compiler.ir.printer import text
 from linkwise.compiler.ir.spec import check
-from linkwise.compiler.passes import after_each_pass
+from linkwise.compiler.passes import run_passes
 from linkwise.compiler.passes.scan import scan
 from linkwise.compiler.passes.unroll import unroll
 from linkwise.compiler.targets import cuda_c, numpy_reference
@@ -47,7 +47,7 @@ def test_passes_keep_programs_legal_and_their_meaning(form):
     shapes = [(4, *(times[axis] for axis in array.axes), *array.shape) for array in program.inputs]
     arrays = [rng.normal(size=shape) * (1e-2 if len(shape) == 1 else 1.0) for shape in shapes]
     expected = numpy_reference.evaluate(program, arrays)
-    after = [*after_each_pass(program), ("unroll", unroll(program))]
+    after = [*run_passes(program), ("unroll", unroll(program))]
     after.append(("instructions of GPUs", cuda_c.ordered(after[-2][1], Options())))
     for _, result in after:
         for found, array in zip(numpy_reference.evaluate(check(result), arrays), expected, strict=True):

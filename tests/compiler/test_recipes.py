@@ -33,7 +33,7 @@ def no_recipes_of_changed_code():
 
 
 def digest(value):
-    return recipes._Digests().of(value)
+    return recipes._Digests().encode(value)
 
 
 # -- recipes are complete ---------------------------------------------------------------------------------

@@ -258,7 +258,7 @@ def test_an_assembled_guess_decides_where_nothing_else_was_found(monkeypatch):
     mech = written(built("four_bar"), 6)
     with monkeypatch.context() as blind:
         module = importlib.import_module("linkwise.constraints.redundancy")  # the package has a function so named
-        blind.setattr(module, "_assembled_roughly", lambda *_: None)
+        blind.setattr(module, "_assemble_roughly", lambda *_: None)
         assert not constraints.redundancy(mech).assembled
         with pytest.raises(constraints.AssemblyError):
             constraints.assemble(mech, np.zeros(3))

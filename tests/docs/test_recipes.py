@@ -284,8 +284,8 @@ def test_the_package_follows_its_recipes():
     modules = (import_module(f"linkwise.readers.{module.name}") for module in iter_modules([str(folder / "readers")]))
     readers = {module.__name__ for module in modules if hasattr(module, "from_xml")}
     assert readers == {known.read.__module__ for known in protocol.FORMATS.values() if known.read} and len(readers) >= 2
-    commands = {command.callback.__module__.rpartition(".")[2] for command in cli.commands.commands.values()}
-    assert commands == set(cli.commands.commands) and len(commands) >= 10
+    packages = {command.callback.__module__.rpartition(".")[0] for command in cli.commands.commands.values()}
+    assert packages <= {"linkwise.cli", "benchmarks.speed", "papers"} and len(cli.commands.commands) >= 10
     assert all(isinstance(record, Record) and record.meaning for record in RECORDS.values())
 
 

@@ -155,23 +155,54 @@ def test_ellipsoids_and_cylinders_touch_other_shapes(kinds):
         np.testing.assert_allclose(force, slopes, atol=1e-4 * (1.0 + np.abs(force).max()))
 
 
-def test_derivatives_of_ellipsoids_on_cylinders_are_differences():
-    rng = np.random.default_rng(6)
+def ellipsoid_on_a_cylinder() -> tuple[lw.Mechanism, tuple[np.ndarray, np.ndarray]]:
+    """A body that turns about a point, one that stands still, and states in which they are near each other."""
     mech = lw.Builder().link("b", 2.0, inertia=(0.3, 0.2, 0.25)).joint("f", lw.Spherical(), "ground", "b").build()
     mech = mech.with_shape("a", "b", "ellipsoid", (0.5, 0.4, 0.6), (0.8, 0.1, 0.2)).with_acting("contact")
     mech = mech.with_shape("c", "ground", "cylinder", (0.5, 0.4), lw.pose((0.2, 0.5, 0.1), rpy=(0.3, 0.2, 0.1)))
     mech = mech.with_contact(("a", "c"), stiffness=1e3, damping=50.0, smoothing=0.2, margin=0.4, friction=0.5)
-    q, v = lw.random_state(mech, rng, (200,))
+    q, v = lw.random_state(mech, np.random.default_rng(6), (200,))
     near = (np.abs(lw.contact.contact_points(mech, q, v).gap) < 0.3).all(axis=1)
+    assert near.sum() > 5
+    return mech, (q[near], v[near])
+
+
+def test_derivatives_of_ellipsoids_on_cylinders_are_differences():
+    mech, (q, v) = ellipsoid_on_a_cylinder()
     step = 1e-6
-    for x, rate in zip(q[near][:5], v[near][:5], strict=True):
+    for x, rate in zip(q[:5], v[:5], strict=True):
         by_q = lw.derivatives.joint_force_derivatives(mech, x, rate).by_q
         forces = [
             lw.forces.joint_forces(mech, lw.integrate(mech, x, sign * step * np.eye(mech.nv), 1.0), rate)
             for sign in (1.0, -1.0)
         ]
         np.testing.assert_allclose(by_q, (forces[0] - forces[1]).T / (2.0 * step), atol=1e-4 * np.abs(by_q).max())
-    assert near.sum() > 5
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.contact.PenetrationWarning")
+@pytest.mark.parametrize("method", ["semi_implicit", "rk4"])
+def test_derivatives_of_steps_of_ellipsoids_on_cylinders_are_differences(method):
+    mech, (q, v) = ellipsoid_on_a_cylinder()
+    n, dt, small = mech.nv, 2e-3, 1e-6
+    path = lw.rollout(mech, q[:5], v[:5], None, dt, 1, method)
+    by_state, _ = lw.derivatives.rollout_derivatives(mech, *path, None, dt, method)
+    for k in range(5):
+        changes = small * np.concatenate([np.eye(2 * n), -np.eye(2 * n)])
+        starts = lw.integrate(mech, q[k], changes[:, :n], 1.0), v[k] + changes[:, n:]
+        ends_q, ends_v = lw.rollout(mech, *starts, None, dt, 1, method, final_only=True)
+        ends = np.concatenate([lw.difference(mech, path[0][k, -1], ends_q), ends_v], axis=-1)
+        slopes = (ends[: 2 * n] - ends[2 * n :]).T / (2.0 * small)
+        np.testing.assert_allclose(by_state[k, 0], slopes, atol=1e-4 * np.abs(slopes).max())
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.contact.PenetrationWarning")
+def test_rollouts_of_ellipsoids_on_cylinders_in_single_precision():
+    mech, (q, v) = ellipsoid_on_a_cylinder()
+    expected = lw.rollout(mech, q, v, None, 2e-3, 50)
+    computed = lw.rollout(mech, q.astype(np.float32), v.astype(np.float32), None, 2e-3, 50)
+    for single, double in zip(computed, expected, strict=True):
+        assert single.dtype == np.float32
+        np.testing.assert_allclose(single, double, atol=2e-3 * np.abs(double).max())
 
 
 def test_a_body_comes_to_rest_on_a_cylinder():
@@ -206,11 +237,14 @@ def test_many_pairs_move_as_each_does_alone():
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
-def test_other_targets_compute_the_same(monkeypatch, tmp_path):
+@pytest.mark.parametrize("by_supports", [False, True])
+def test_other_targets_compute_the_same(by_supports, monkeypatch, tmp_path):
     """The NumPy reference, CUDA C on the host's compiler, and C."""
     rng = np.random.default_rng(1)
     mech = touching(rng, 1, **NUMBERS)
     q, v = lw.random_state(mech, rng, (3,))
+    if by_supports:
+        mech, (q, v) = ellipsoid_on_a_cylinder()
     expected, same = lw.contact.contact_wrenches(mech, q, v), {"rtol": 1e-9, "atol": 1e-9}
     cuda_on_host.install(monkeypatch, tmp_path)
     for target in ("numpy", "cuda"):

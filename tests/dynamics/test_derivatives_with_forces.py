@@ -94,9 +94,9 @@ def test_second_derivatives_in_a_fluid(make):
     for found, right in zip(products, differences((1, 1, 1)), strict=True):
         check(found, right, 1e-6)
     d_qq, d_vv, d_qv, d_tauq = lw.derivatives.forward_dynamics_second_derivatives(mech, q, v, tau, **on)
-    by_step, by_change = differences((1, 0, 0)), differences((0, 1, 0))
-    check(d_qq @ directions[0], by_step[0], 1e-6)
-    check(d_tauq @ directions[0], by_step[2], 1e-6)
+    split_into_records, by_change = differences((1, 0, 0)), differences((0, 1, 0))
+    check(d_qq @ directions[0], split_into_records[0], 1e-6)
+    check(d_tauq @ directions[0], split_into_records[2], 1e-6)
     check(d_qv @ directions[1], by_change[0], 1e-6)
     check(d_vv @ directions[1], by_change[1], 1e-6)
 

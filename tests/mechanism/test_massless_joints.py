@@ -126,6 +126,22 @@ def test_joints_that_undo_each_other(base, top, massless):
             lw.forward_dynamics(mech, lw.neutral(mech), np.zeros(mech.nv), np.zeros(mech.nv))
 
 
+@pytest.mark.filterwarnings("ignore:nothing beyond")
+@pytest.mark.parametrize("lever", [1.0, 1e-6, 1e-9, 1e-12])
+def test_small_links_on_a_large_arm_are_judged_by_their_own_size(lever):
+    """A point mass on two joints at the end of an arm of one metre; it resists the second unless it is on its axis."""
+    for axis, massless in (((0, 1, 0), ()), ((1, 0, 0), ("pan",))):
+        builder = lw.Builder()
+        builder.link("arm", 1.0, (0.5, 0, 0), 0.1 * np.eye(3))
+        builder.joint("shoulder", lw.Revolute((0, 0, 1)), "ground", "arm")
+        builder.link("fork", 0.0, (0, 0, 0), np.zeros((3, 3)))
+        builder.joint("tilt", lw.Revolute((1, 0, 0)), "arm", "fork", (np.eye(3), (1.0, 0, 0)))
+        builder.link("point", 1e-3, (lever, 0, 0), np.zeros((3, 3)))
+        builder.joint("pan", lw.Revolute(axis), "fork", "point", (np.eye(3), (0, 0.2 * lever, 0)))
+        mech = builder.build(strict=False)
+        assert mech.parameters.singular_joints == massless
+
+
 def test_the_mass_of_the_root_does_not_matter_unless_it_is_zero():
     assert carried(lw.Floating(), lw.Planar(), 1e-9).parameters.singular_joints == ()
     assert carried(lw.Floating(), lw.Planar(), 1e-9, 1e9).parameters.singular_joints == ()

@@ -164,11 +164,11 @@ def test_pairs_of_a_file_act_between_links_too():
 
 def test_what_touches_nothing_is_named():
     world = '<geom name="wall" type="cylinder" size="1 1"/><geom type="plane" size="1 1 1"/>'
-    with pytest.warns(lw.files.OmissionWarning, match="1 cylinder with contact, 2 geoms with contact between links"):
-        mech = lw.load(
-            f"<mujoco><worldbody>{world}{BALL.format('a', 1, '')}{BALL.format('b', 1, '')}</worldbody></mujoco>"
-        )
-    assert len(mech.contact_pairs) == 2
+    drum = BALL.format("c", 9, "").replace('size="', 'type="cylinder" size="0.1 ')
+    bodies = BALL.format("a", 1, "") + BALL.format("b", 1, "") + drum
+    with pytest.warns(lw.files.OmissionWarning, match="3 geoms with contact between links, 1 cylinder with no"):
+        mech = lw.load(f"<mujoco><worldbody>{world}{bodies}</worldbody></mujoco>")
+    assert len(mech.contact_pairs) == 5  # each with the plane, balls with the wall too
     assert any("with_contact" in note.advice for note in mech.notes)
 
 

@@ -66,7 +66,7 @@ def states(name: str, count: int = 3):
 @pytest.fixture
 def by_decompositions(monkeypatch):
     """``simulate`` without any elimination of loops."""
-    monkeypatch.setattr(assembly, "projected_by_elimination", lambda *given: None)
+    monkeypatch.setattr(assembly, "project_by_elimination", lambda *given: None)
 
     def follow(mech, q, v, tau, method="rk4", step=DT, **options):
         return simulate(
@@ -315,13 +315,13 @@ def test_steps_by_decompositions_are_the_same(method, monkeypatch):
     expected = lw.rollout(built("five_bar"), q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     monkeypatch.setattr(motion_step, "RELIABLE", 1e9)  # no compiled step is good enough
     made = []
-    plain = constrained.Followed._reached
+    plain = constrained.SlowPath._reached
 
     def counted(self, which, *given):
         made.append(len(which))
         return plain(self, which, *given)
 
-    monkeypatch.setattr(constrained.Followed, "_reached", counted)
+    monkeypatch.setattr(constrained.SlowPath, "_reached", counted)
     mech = lw.mechanisms.five_bar()  # with no compiled code yet
     found = lw.rollout(mech, q, v, tau, steps, STEPS, method, wrenches=pushes, **options)
     assert sum(made) == 3 * STEPS
@@ -419,9 +419,9 @@ def test_many_motions_beside_and_through_singular_positions(monkeypatch):
     v = np.random.default_rng(3).normal(size=(40, 2)) @ basis.T * 2.0
     v[0] = 0.0  # the symmetric motion goes through, at 0.65 s
     counted = []
-    plain = constrained.Followed._step
+    plain = constrained.SlowPath._step
     monkeypatch.setattr(
-        constrained.Followed,
+        constrained.SlowPath,
         "_step",
         lambda self, which, *given: counted.append(which) or plain(self, which, *given),
     )
@@ -474,8 +474,8 @@ def test_projection_is_that_by_decompositions(name, by_decompositions):
 def test_project_takes_the_quick_way_where_it_can(monkeypatch):
     mech, q, v, _ = states("five_bar")
     asked = []
-    quick = assembly.projected_by_elimination
-    monkeypatch.setattr(assembly, "projected_by_elimination", lambda *x: asked.append(quick(*x)) or asked[-1])
+    quick = assembly.project_by_elimination
+    monkeypatch.setattr(assembly, "project_by_elimination", lambda *x: asked.append(quick(*x)) or asked[-1])
     near = lw.constraints.project(mech, q + 1e-6, v)
     assert asked[-1] is not None
     assert np.abs(lw.constraints.position_error(mech, near[0])).max() < 1e-14

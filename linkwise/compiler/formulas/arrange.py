@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .polynomial import Algebra, Atom, Monomial, Polynomial, product_of
-from .sums import with_sums
+from .polynomial import Algebra, Atom, Monomial, Polynomial, multiplied
+from .sums import factor_sums
 
-#: Factors that several terms share are taken out of brackets in this order; no others are, as in textbooks.
+#: Common factors of these kinds are taken out of brackets, in this order; all other factors stay, as in textbooks.
 TAKEN_OUT = ("acceleration", "force", "gravity", "named", "mass", "inertia", "sin", "cos")
-#: Terms stand in the order of these, a term with several by the first; those with none of them come before masses.
+#: Sort order of terms by the kind of their first factor; terms without any of these kinds come before masses.
 TERMS = ("acceleration", "force", "gravity", "velocity", "named", "mass")
 PLACES = {"acceleration": 0, "force": 1, "named": 2, "": 3, "mass": 4, "velocity": 5, "gravity": 6}
-#: And factors.
+#: Sort order of factors in a product.
 FACTORS = (
     "mass",
     "inertia",
@@ -42,7 +42,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Sum:
-    """Terms in order, and the polynomial that they add up to."""
+    """Terms in order, and the polynomial that is their sum."""
 
     terms: tuple[Term, ...]
     value: Polynomial
@@ -53,7 +53,7 @@ class Sum:
 
 
 def arranged(value: Polynomial) -> Sum:
-    """A polynomial as it is written."""
+    """The polynomial as an ordered sum with common factors taken out of brackets."""
     terms = sorted(_terms(value), key=lambda term: _place(value.algebra, term))
     return Sum(tuple(terms), value)
 
@@ -63,17 +63,17 @@ def _terms(value: Polynomial) -> list[Term]:
         return [Term(c, m) for m, c in value.terms.items()]
     common, scale = _common(value), _common_coefficient(value)
     if common:
-        rest = Polynomial(value.algebra, {product_of([m, _inverse(common)]): c / scale for m, c in value.terms.items()})
+        rest = Polynomial(value.algebra, {multiplied([m, _inverse(common)]): c / scale for m, c in value.terms.items()})
         inner = arranged(rest)
         if len(inner.terms) == 1:
             (only,) = inner.terms
-            return [Term(scale * only.coefficient, product_of([common, only.factors]), only.bracket, only.power)]
+            return [Term(scale * only.coefficient, multiplied([common, only.factors]), only.bracket, only.power)]
         if 2 * sum(t.coefficient < 0.0 for t in inner.terms) > len(inner.terms):
             inner, scale = arranged(-rest), -scale
         return [Term(scale, common, inner)]
     shared = _shared(value)
     if shared is None:
-        shorter = with_sums(value)
+        shorter = factor_sums(value)
         return [Term(c, m) for m, c in value.terms.items()] if shorter is None else _terms(shorter)
     sharing = {m: c for m, c in value.terms.items() if dict(m).get(shared, 0) != 0}
     others = {m: c for m, c in value.terms.items() if m not in sharing}
@@ -85,7 +85,7 @@ def _inverse(m: Monomial) -> Monomial:
 
 
 def _common(value: Polynomial) -> Monomial:
-    """Factors common to all terms; of lengths and velocities those with equal powers in all."""
+    """Factors common to all terms; lengths and velocities only with equal powers in all terms."""
     first, *others = (dict(m) for m in value.terms)
     powers_of_atoms = []
     for atom, power in first.items():
@@ -111,7 +111,7 @@ def _is_taken_out(atom: Atom) -> bool:
 
 
 def _shared(value: Polynomial) -> int | None:
-    """The factor of several terms that is taken out first."""
+    """The factor to take out first, among factors of several terms."""
     counts: dict[int, int] = {}
     for m in value.terms:
         for atom, _ in m:
@@ -138,8 +138,8 @@ def _natural(name: str) -> tuple[str, int]:
     return letters, int(name[len(letters) :] or 0)
 
 
-def in_order(algebra: Algebra, factors: Monomial) -> Monomial:
-    """The factors of a product as they are written."""
+def sort_factors(algebra: Algebra, factors: Monomial) -> Monomial:
+    """The factors of a product in the order of writing."""
 
     def place(factor: tuple[int, int]) -> tuple:
         atom = algebra.atoms[factor[0]]
@@ -149,7 +149,7 @@ def in_order(algebra: Algebra, factors: Monomial) -> Monomial:
 
 
 def brackets(total: Sum) -> list[Sum]:
-    """All brackets within, outer ones first."""
+    """All brackets of a sum, outer ones first."""
     nested = []
     for term in total.terms:
         if term.bracket is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from .polynomial import Algebra, Angle, Monomial, Polynomial, product_of, rounded, without_noise
+from .polynomial import Algebra, Angle, Monomial, Polynomial, drop_noise, multiplied, rounded
 
-SAME = 1e-13  # coefficients that differ by less, relative, are equal
+SAME = 1e-13  # relative difference below which two coefficients count as equal
 
 
 def collected(value: Polynomial) -> Polynomial:
-    """With as few terms as sums of angles, and squares of sines in place of cosines, can make it have."""
+    """The polynomial with the fewest terms that sums of angles, and sin^2 in place of cos^2, can achieve."""
     value = _sums_of_angles(value)
     return min((value, *_square_variants(value)), key=len)
 
@@ -24,7 +24,7 @@ def _sums_of_angles(value: Polynomial) -> Polynomial:
 
 
 def _one_pass(value: Polynomial) -> Polynomial:
-    """Every pair of angles once; the pair that saves most first."""
+    """One pass over all pairs of angles, in the order of saved terms."""
     algebra = value.algebra
     angles = {algebra.atoms[a].angle for a in value.atoms() if algebra.atoms[a].kind in ("sin", "cos")}
     candidates = [_joined_pair(value, a, b) for a, b in combinations(sorted(angles), 2)]
@@ -32,7 +32,7 @@ def _one_pass(value: Polynomial) -> Polynomial:
 
 
 def _joined_pair(value: Polynomial, a: Angle, b: Angle) -> Polynomial:
-    """x R c_a c_b - x R s_a s_b = x R c_(a+b), and the three others like it."""
+    """Apply an addition theorem: x R c_a c_b - x R s_a s_b = x R c_(a+b), and three similar cases."""
     algebra = value.algebra
     (sa, ca), (sb, cb) = (_pair(algebra, angle) for angle in (a, b))
     terms = dict(value.terms)
@@ -41,8 +41,8 @@ def _joined_pair(value: Polynomial, a: Angle, b: Angle) -> Polynomial:
             powers = dict(m)
             if m not in terms or any(powers.get(x, 0) < 1 for x in first):
                 continue
-            rest = product_of([m, tuple(sorted((x, -1) for x in first))])
-            other = product_of([rest, tuple(sorted((x, 1) for x in second))])
+            rest = multiplied([m, tuple(sorted((x, -1) for x in first))])
+            other = multiplied([rest, tuple(sorted((x, 1) for x in second))])
             if other not in terms:
                 continue
             x, y = terms[m], terms[other]
@@ -51,8 +51,8 @@ def _joined_pair(value: Polynomial, a: Angle, b: Angle) -> Polynomial:
                 continue
             del terms[m], terms[other]
             for n, c in _sine_of_sum(algebra, kind, a, b, sign):
-                product = product_of([rest, n])
-                terms[product] = without_noise(terms.get(product, 0.0) + c * x, abs(x))
+                product = multiplied([rest, n])
+                terms[product] = drop_noise(terms.get(product, 0.0) + c * x, abs(x))
     return Polynomial(algebra, terms)
 
 
@@ -75,7 +75,7 @@ def _sine_of_sum(algebra: Algebra, kind: str, a: Angle, b: Angle, sign: int) -> 
 
 
 def _square_variants(value: Polynomial) -> list[Polynomial]:
-    """With c^2 = 1 - s^2 for one angle or another."""
+    """Equal polynomials that use c^2 = 1 - s^2 for one angle each."""
     algebra, polynomials = value.algebra, []
     squared = {a for m in value.terms for a, p in m if p > 1 and algebra.atoms[a].kind == "cos"}
     for number in squared:
@@ -84,10 +84,10 @@ def _square_variants(value: Polynomial) -> list[Polynomial]:
         for m, c in value.terms.items():
             powers = dict(m)
             if powers.get(number, 0) > 1 and sine not in powers:
-                rest = product_of([m, ((number, -2),)])
-                for n, sign in ((rest, 1.0), (product_of([rest, ((sine, 2),)]), -1.0)):
-                    terms[n] = without_noise(terms.get(n, 0.0) + sign * c, abs(c))
+                rest = multiplied([m, ((number, -2),)])
+                for n, sign in ((rest, 1.0), (multiplied([rest, ((sine, 2),)]), -1.0)):
+                    terms[n] = drop_noise(terms.get(n, 0.0) + sign * c, abs(c))
             else:
-                terms[m] = without_noise(terms.get(m, 0.0) + c, abs(c))
+                terms[m] = drop_noise(terms.get(m, 0.0) + c, abs(c))
         polynomials.append(Polynomial(algebra, terms))
     return polynomials

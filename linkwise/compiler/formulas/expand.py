@@ -9,15 +9,15 @@ from ..ir import ops
 from ..ir.program import Node, Program
 from .polynomial import Algebra, Angle, Polynomial, rounded
 
-MOST_TERMS, MOST_PRODUCTS = 3_000, 100_000  # of a formula, and of two that are multiplied
+MOST_TERMS, MOST_PRODUCTS = 3_000, 100_000  # number of terms of a formula, and of two factors of a product
 
 
 class FormulaError(ValueError):
-    """There is no readable formula."""
+    """The result has no readable closed formula."""
 
 
 def expanded(program: Program, algebra: Algebra, symbol_of: Callable[[int, int], Polynomial]) -> list[list[Polynomial]]:
-    """The elements of each output, in terms of ``given(array, element)``, what the inputs are."""
+    """Polynomials of each output's elements; ``symbol_of(array, element)`` is the polynomial of an input element."""
     values: dict[Node, Polynomial] = {}
     for node in program.nodes:
         if node.op is ops.CONST:
@@ -53,7 +53,7 @@ def _operation(node: Node, args: list[Polynomial], algebra: Algebra, name: str) 
     if node.op is ops.DIV:
         return args[0] * inverse(args[1])
     if node.op in (ops.SIN, ops.COS):
-        return of_angle(node.op.name, args[0])
+        return expand_angle(node.op.name, args[0])
     if node.op is ops.SQRT:
         return _root(args[0])
     raise FormulaError(
@@ -62,7 +62,7 @@ def _operation(node: Node, args: list[Polynomial], algebra: Algebra, name: str) 
 
 
 def inverse(value: Polynomial) -> Polynomial:
-    """1 / value: a product where value is one, else an abbreviation for what is divided by."""
+    """1 / value: a product if value is a single term, otherwise an abbreviation for the divisor."""
     if not value.terms:
         raise FormulaError("a formula divides by zero: a block that is inverted is singular")
     if len(value) == 1:
@@ -78,7 +78,7 @@ def _root(value: Polynomial) -> Polynomial:
     return Polynomial(value.algebra, {((number, 1),): math.sqrt(lead)})
 
 
-def of_angle(kind: str, angle: Polynomial) -> Polynomial:
+def expand_angle(kind: str, angle: Polynomial) -> Polynomial:
     """The sine or cosine of a sum of multiples of coordinates and a constant, by the addition theorems."""
     algebra, sine, cosine = angle.algebra, math.sin(angle.constant), math.cos(angle.constant)
     s, c = algebra.constant(_exact(sine)), algebra.constant(_exact(cosine))

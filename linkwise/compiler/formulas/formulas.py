@@ -1,4 +1,4 @@
-"""The formulas of a kernel: what ``Kernel.formulas`` and ``linkwise.codegen.symbolic`` give."""
+"""Closed formulas of a kernel, as returned by ``Kernel.formulas`` and ``linkwise.codegen.symbolic``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .expand import FormulaError
 from .polynomial import Algebra, Polynomial
 from .writing import Latex, Sympy, Text
 
-COMMANDS = re.compile(r"\\[a-z]+|[{}_^ ]")  # what takes no room
-ABBREVIATED = 5  # brackets that take so many factors to write, and appear twice, get a name
+COMMANDS = re.compile(r"\\[a-z]+|[{}_^ ]")  # factors that are not written
+ABBREVIATED = 5  # minimum number of factors of a repeated bracket that gets a name
 #: Results as textbooks call them: text, LaTeX.
 RESULTS = {
     "mass_matrix": ("M", "M"),
@@ -37,9 +37,9 @@ class Formulas:
 
     name        of the algorithm
     algebra     the symbols
-    inputs      by array: its name, its shape, and what each element is
-    outputs     by array: its name, its shape, and the formula of each element
-    values      numbers of the symbols that are no elements of arrays, for calls
+    inputs      per array: name, shape, and polynomial of each element
+    outputs     per array: name, shape, and formula of each element
+    values      numbers for symbols that are not elements of arrays, used by calls
     """
 
     name: str
@@ -54,11 +54,12 @@ class Formulas:
         return self.text()
 
     def text(self) -> str:
-        """One line per element, in Python's syntax; sines, cosines and abbreviations before what they are used in."""
+        """One line per element, in Python's syntax; sines, cosines and abbreviations precede the lines that
+        use them."""
         text = Text(self.algebra, {key: name for key, (name, _) in self._abbreviations.items()})
         lines = [f"{atom.name} = {kind}({_angle(self.algebra, atom.angle)})" for kind, atom in self._angles()]
         lines += [
-            f"{definition.name} = {_rooted(text.sum(definition.whole), definition.root)}"
+            f"{definition.name} = {_rooted(text.sum(definition.total), definition.root)}"
             for definition in self._definitions
         ]
         lines += [
@@ -77,15 +78,15 @@ class Formulas:
         return Text(self.algebra, {}).sum(self._arranged(element))
 
     def latex(self, align: bool = True, width: int = 110) -> str:
-        """LaTeX: an ``align*`` environment, or a formula per line; s and c are sines and cosines of the joint angles of
-        their indices, or of sums of these.
+        """LaTeX: an ``align*`` environment, or a formula per line.  s and c with indices are sines and cosines of joint
+        angles, or of sums of joint angles.
 
-        width   in characters, about, from which on formulas are continued on the next line
+        width   approximate number of characters after which a formula continues on the next line
         """
         latex = Latex(self.algebra, {key: name for key, (_, name) in self._abbreviations.items()})
         pairs: list[tuple[str, list[str]]] = []
         for definition in self._definitions:
-            inside = latex.parts(definition.whole)
+            inside = latex.parts(definition.total)
             pairs.append((definition.latex, [rf"\sqrt{{{' '.join(inside)}}}"] if definition.root else inside))
         by_name = {name: shown for name, shown, _ in self._entries}
         for _, shown, entry in self._entries:
@@ -116,7 +117,7 @@ class Formulas:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Names of all symbols in the formulas, but for sines, cosines and abbreviations."""
+        """Names of all symbols in the formulas, except for sines, cosines and abbreviations."""
         used = self._used()
         return tuple(
             atom.name
@@ -125,7 +126,7 @@ class Formulas:
         )
 
     def __call__(self, *arrays: Any, **values: float) -> Any:
-        """The results in numbers, for arrays as the kernel takes them; symbols have the mechanism's numbers, or those
+        """Evaluate the formulas for arrays as the kernel takes them. Other symbols have the mechanism's numbers unless
         given by name."""
         if len(arrays) != len(self.inputs):
             names = ", ".join(name for name, _, _ in self.inputs)
@@ -173,8 +174,8 @@ class Formulas:
         for output, shape, values in self.outputs:
             text, shown = RESULTS.get(output, (output, rf"\mathrm{{{output.replace('_', ' ')}}}"))
             separator = "_" if any(n > 9 for n in shape) else ""
-            for place, value in zip(product(*map(range, shape)), values, strict=True):
-                index = separator.join(str(k + 1) for k in place)
+            for subscript, value in zip(product(*map(range, shape)), values, strict=True):
+                index = separator.join(str(k + 1) for k in subscript)
                 name, latex = f"{text}{index}", f"{shown}_{{{index}}}" if index else shown
                 arranged = self._arranged(value)
                 same = first.setdefault(arranged.key, name) if arranged.terms else name
@@ -183,7 +184,7 @@ class Formulas:
 
     @cached_property
     def _named(self) -> list[tuple[int, Sum]]:
-        """Divisors and roots, in the order of use."""
+        """Divisors and roots with a name, in the order of use."""
         return [
             (n, self._arranged(atom.value))
             for n, atom in enumerate(self.algebra.atoms)
@@ -192,7 +193,7 @@ class Formulas:
 
     @cached_property
     def _repeated(self) -> list[tuple[tuple, str, Sum]]:
-        """Brackets that appear more than once and are long: inner ones first."""
+        """Long brackets that appear more than once, inner ones first."""
         wholes = [value for _, _, value in self._entries if isinstance(value, Sum)] + [
             value for _, value in self._named
         ]
@@ -204,18 +205,18 @@ class Formulas:
                 known = bracket.key in counts
                 counts[bracket.key] = counts.get(bracket.key, 0) + 1
                 inner[bracket.key] = bracket
-                if not known or size(bracket) < ABBREVIATED:  # what has a name is written once
+                if not known or size(bracket) < ABBREVIATED:  # count a named subexpression only once
                     count(bracket)
 
-        for whole in wholes:
-            count(whole)
+        for total in wholes:
+            count(total)
         long = [key for key, n in counts.items() if n > 1 and size(inner[key]) >= ABBREVIATED]
         long.sort(key=lambda key: size(inner[key]))
         return [(key, f"k{n}", inner[key]) for n, key in enumerate(long, 1)]
 
     @cached_property
     def _definitions(self) -> list[_Definition]:
-        """All abbreviations, each after those it uses."""
+        """All abbreviations, each after the abbreviations that it uses."""
         waiting = [
             _Definition(atom.name, atom.latex, value, atom.root)
             for n, value in self._named
@@ -225,13 +226,13 @@ class Formulas:
         ordered: list[_Definition] = []
         while waiting:
             open_names = {definition.name for definition in waiting}
-            ready = [definition for definition in waiting if not (self._names_in(definition.whole) & open_names)]
+            ready = [definition for definition in waiting if not (self._used_names(definition.total) & open_names)]
             ordered += ready
             waiting = [definition for definition in waiting if definition not in ready]
         return ordered
 
-    def _names_in(self, value: Sum) -> set[str]:
-        """The abbreviations that a formula is written with."""
+    def _used_names(self, value: Sum) -> set[str]:
+        """The abbreviations in a formula."""
         names = {self.algebra.atoms[a].name for a in value.value.atoms() if self.algebra.atoms[a].value is not None}
         return names | {self._abbreviations[b.key][0] for b in brackets(value) if b.key in self._abbreviations}
 
@@ -267,12 +268,12 @@ class _Definition:
 
     name: str
     latex: str
-    whole: Sum
+    total: Sum
     root: bool
 
 
 def _lines(left: str, parts: Sequence[str], width: int) -> list[str]:
-    """A formula on as many lines as it takes."""
+    """Break a formula into lines of at most ``width`` characters."""
     lines, room = [f"{left} &="], width
     for part in parts:
         length = len(COMMANDS.sub("", part))
@@ -293,7 +294,7 @@ def _rooted(text: str, root: bool) -> str:
 
 
 class _Evaluation:
-    """Polynomials in numbers."""
+    """Evaluates polynomials for numbers of the symbols."""
 
     def __init__(self, algebra: Algebra, numbers: Mapping[str, Any]):
         self.algebra, self.numbers = algebra, numbers
@@ -335,20 +336,20 @@ AXES = "xyz"
 
 
 def elements(name: str, shape: tuple[int, ...], algebra: Algebra, holonomic: bool = True) -> list[Polynomial]:
-    """A symbol for each element of an array; ``holonomic``: velocities are the rates of coordinates."""
+    """A symbol for each element of an array; with ``holonomic``, velocities are the rates of coordinates."""
     stem, latex, kind = ELEMENTS.get(name, (name.replace(".", "_"), rf"\mathrm{{{name.replace('_', ' ')}}}", "other"))
     if not holonomic:
         latex = {"v": "v", "a": r"\dot{v}"}.get(name, latex)
     symbols = []
-    for place in product(*map(range, shape)):
-        index = "_".join(str(k + 1) for k in place)
+    for subscript in product(*map(range, shape)):
+        index = "_".join(str(k + 1) for k in subscript)
         symbols.append(
             algebra.symbol(f"{stem}{index}", f"{latex}_{{{index.replace('_', ',')}}}" if index else latex, kind)
         )
     return symbols
 
 
-def formulas_of(
+def make_formulas(
     name: str,
     inputs: Sequence[tuple[str, tuple[int, ...]]],
     outputs: Sequence[tuple[str, tuple[int, ...]]],
@@ -368,4 +369,4 @@ def formulas_of(
     )
 
 
-__all__ = ["ELEMENTS", "FormulaError", "Formulas", "elements", "formulas_of"]
+__all__ = ["ELEMENTS", "FormulaError", "Formulas", "elements", "make_formulas"]

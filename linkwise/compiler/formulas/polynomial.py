@@ -1,7 +1,7 @@
-"""Sums of products of atoms: symbols, sines and cosines of angles, and what is divided by or has a name of its own.
+"""Sums of products of atoms: symbols, sines and cosines of angles, divisors and named abbreviations.
 
-Sines and cosines of single angles are kept in normal form (a sine to the first power at most), so that what vanishes
-because of s^2 + c^2 = 1 does vanish; roots are, too.
+Sines and cosines of single angles are kept in normal form (a sine to the first power at most), so that terms cancel by
+s^2 + c^2 = 1.  Roots have a normal form, too.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from fractions import Fraction
 from typing import Any
 
 LARGEST_DENOMINATOR = 24
-NOISE = 1e-13  # what remains of a sum, relative to its terms: less is round-off
+NOISE = 1e-13  # relative size of a remainder that counts as round-off
 Monomial = tuple[tuple[int, int], ...]  # atoms by number, with their powers
-Angle = tuple[tuple[int, float], ...]  # atoms by number, with their multiples: whole ones, or ratios of mimic joints
+Angle = tuple[tuple[int, float], ...]  # multiples of atoms by number: integers, or ratios of mimic joints
 
 
 @dataclass(frozen=True, eq=False)
 class Atom:
-    """A factor with a name.
+    """A named factor.
 
     kind     "acceleration", "force", "gravity", "mass", "inertia", "length", "coordinate", "velocity", "other"; "sin"
              and "cos"; "named" for an abbreviation
     angle    of a sine or cosine
-    value    what an abbreviation stands for; ``root``: its square root; ``bracket``: it is written out, in brackets
+    value    of an abbreviation; ``root``: the abbreviation is its square root; ``bracket``: written out in brackets
     """
 
     name: str
@@ -57,7 +57,7 @@ class Algebra:
         return Polynomial(self, {(): float(value)} if value else {})
 
     def trigonometric(self, kind: str, angle: Angle) -> int:
-        """The number of the sine or cosine of a sum of angles, whose first multiple is positive."""
+        """The number of the sine or cosine of a sum of angles; the first multiple is positive."""
 
         def make() -> Atom:
             if all(n == 1 for _, n in angle):
@@ -83,7 +83,7 @@ class Algebra:
         return name.lstrip("q") or name
 
     def named(self, stem: str, latex: str, value: Polynomial, root: bool = False) -> tuple[int, float]:
-        """An abbreviation for a polynomial with leading coefficient one, and that coefficient."""
+        """An abbreviation for a polynomial scaled to leading coefficient one, and the removed coefficient."""
         lead = value.terms[value.leading]
         value = value * (1.0 / lead)
         key = ("named", root, value.key)
@@ -95,7 +95,7 @@ class Algebra:
         return self._atom(key, make), lead
 
     def bracketed(self, kind: str, value: Polynomial) -> int:
-        """The number of a sum of symbols that is a factor like others of this kind."""
+        """The number of a bracketed sum of symbols, used as a factor of this kind."""
 
         def make() -> Atom:
             parts = [("-" if c < 0.0 else "+", self.atoms[m[0][0]]) for m, c in value.terms.items()]
@@ -140,13 +140,13 @@ class Polynomial:
 
     @property
     def key(self) -> tuple:
-        """Equal for polynomials that are equal up to round-off."""
+        """A hashable key; equal for polynomials that agree up to round-off."""
         return tuple(sorted((m, float(f"{c:.12g}")) for m, c in self.terms.items()))
 
     def __add__(self, other: Polynomial) -> Polynomial:
         terms = dict(self.terms)
         for m, c in other.terms.items():
-            terms[m] = without_noise(terms.get(m, 0.0) + c, abs(c))
+            terms[m] = drop_noise(terms.get(m, 0.0) + c, abs(c))
         return Polynomial(self.algebra, terms)
 
     def __neg__(self) -> Polynomial:
@@ -165,10 +165,10 @@ class Polynomial:
                 for product, sign in self._reduced(_joined(m, n)):
                     terms[product] = terms.get(product, 0.0) + sign * c * d
                     sizes[product] = max(sizes.get(product, 0.0), abs(c * d))
-        return Polynomial(self.algebra, {m: without_noise(c, sizes[m]) for m, c in terms.items()})
+        return Polynomial(self.algebra, {m: drop_noise(c, sizes[m]) for m, c in terms.items()})
 
     def _reduced(self, m: Monomial) -> Iterator[tuple[Monomial, float]]:
-        """A product in normal form: s^2 = 1 - c^2, and squares of roots are what these are roots of."""
+        """A product in normal form: s^2 = 1 - c^2, and squares of roots replaced by their radicands."""
         for number, power in m:
             atom = self.algebra.atoms[number]
             if atom.root and atom.value is not None and (power > 1 or power < 0 and len(atom.value) == 1):
@@ -186,7 +186,7 @@ class Polynomial:
         yield m, 1.0
 
     def power(self, exponent: int) -> Polynomial:
-        """Negative powers are those of single products."""
+        """A power; negative exponents are allowed for single products only."""
         if exponent < 0:
             ((m, c),) = self.terms.items()
             inverse = Polynomial(self.algebra, {tuple((a, -p) for a, p in m): 1.0 / c})
@@ -197,7 +197,7 @@ class Polynomial:
         return result
 
     def derivative(self, atom: int) -> Polynomial:
-        """By a symbol, sines and cosines taken as constants."""
+        """Derivative with respect to a symbol; sines and cosines count as constants."""
         terms = {_joined(m, ((atom, -1),)): p * c for m, c in self.terms.items() for a, p in m if a == atom}
         return Polynomial(self.algebra, terms)
 
@@ -220,7 +220,7 @@ class Polynomial:
 
 
 def rounded(multiple: float) -> float:
-    """The multiple of an angle, rounded so that equal ones compare equal; integers as integers."""
+    """The multiple of an angle, rounded so that nearly equal multiples compare equal; integers as integers."""
     near = float(f"{multiple:.12g}")
     return int(near) if near == int(near) else near
 
@@ -230,8 +230,8 @@ def _multiple_text(multiple: float) -> str:
     return "" if size == 1 else f"{size}" if isinstance(size, int) else rf"{size:.12g}\cdot "
 
 
-def without_noise(total: float, size: float) -> float:
-    """A sum with a term of that size, or zero if only round-off remains."""
+def drop_noise(total: float, size: float) -> float:
+    """The sum, or zero if it is only round-off of terms of this size."""
     return total if abs(total) > NOISE * size else 0.0
 
 
@@ -244,7 +244,7 @@ def _joined(m: Monomial, n: Monomial) -> Monomial:
     return tuple(sorted((a, p) for a, p in powers.items() if p))
 
 
-def product_of(monomials: Iterable[Monomial]) -> Monomial:
+def multiplied(monomials: Iterable[Monomial]) -> Monomial:
     total: Monomial = ()
     for m in monomials:
         total = _joined(total, m)
@@ -260,6 +260,6 @@ def latex_name(name: str) -> str:
 
 
 def fraction(value: float) -> Fraction | None:
-    """The simple fraction that a number is, if it is one; decimals are not."""
+    """The simple fraction equal to a number, if there is one; decimals have none."""
     simple = Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
     return simple if abs(float(simple) - value) <= 1e-13 * max(1.0, abs(value)) else None

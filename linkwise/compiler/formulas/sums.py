@@ -1,21 +1,22 @@
-"""Sums that a formula depends on as a whole: l**2 + 2*l*q + q**2 is (l + q)**2.
+"""Factor powers of sums: l**2 + 2*l*q + q**2 becomes (l + q)**2.
 
-A polynomial is one in the sum of some symbols if its derivatives by each of them are equal; in a difference, if they
-are opposite.
+A polynomial depends on the sum of some symbols alone if its derivatives by each of them are equal; on a difference, if
+the derivatives are opposite.
 """
 
 from __future__ import annotations
 
 from .polynomial import Algebra, Monomial, Polynomial
 
-#: Symbols that are added to each other, by what their sums are.
+#: Kinds of symbols that may be added to each other, and the kind of their sum.
 ADDED = {"length": "length", "coordinate": "length", "velocity": "velocity"}
 
 
-def with_sums(value: Polynomial) -> Polynomial | None:
-    """With sums of lengths and coordinates, or of velocities, as factors, where that makes it shorter; else None."""
+def factor_sums(value: Polynomial) -> Polynomial | None:
+    """The polynomial with sums of lengths and coordinates, or of velocities, as factors; None if that is not
+    shorter."""
     shorter = _shortened(value)
-    if shorter is value:  # or of those terms alone that differ in their velocities
+    if shorter is value:  # or only of the terms that differ in their velocities
         alike: dict[Monomial, dict[Monomial, float]] = {}
         for m, c in value.terms.items():
             rest = tuple((a, p) for a, p in m if value.algebra.atoms[a].kind != "velocity")
@@ -33,7 +34,7 @@ def _shortened(value: Polynomial) -> Polynomial:
 
 
 def _groups(value: Polynomial) -> list[dict[int, float]]:
-    """Atoms that count as a sum only, with their signs."""
+    """Groups of atoms that occur only as a sum, with their signs."""
     algebra = value.algebra
     groups: dict[tuple, dict[int, float]] = {}
     for atom in sorted(value.atoms(), key=lambda a: _place(algebra, a)):

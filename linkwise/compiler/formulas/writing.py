@@ -1,16 +1,16 @@
-"""The languages formulas are written in: text that Python reads, LaTeX, and expressions of SymPy."""
+"""Output languages of formulas: Python text, LaTeX and SymPy expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .arrange import Sum, Term, in_order
+from .arrange import Sum, Term, sort_factors
 from .polynomial import Algebra, Monomial, Polynomial, fraction
 
 
 class Text:
-    """Sums as text; brackets that have a name are written by it."""
+    """Sums as text; a named bracket is written by its name."""
 
     def __init__(self, algebra: Algebra, names: Mapping[tuple, str]):
         self.algebra, self.names = algebra, names
@@ -27,8 +27,8 @@ class Text:
         return parts or ["0"]
 
     def term(self, term: Term) -> tuple[str, str]:
-        """Sign, and the rest."""
-        ordered = in_order(self.algebra, term.factors)
+        """Sign and unsigned text of a term."""
+        ordered = sort_factors(self.algebra, term.factors)
         over, under = [f for f in ordered if f[1] > 0], [(a, -p) for a, p in ordered if p < 0]
         numbers = self.number(abs(term.coefficient))
         alone = bool(under) and not over and not numbers[0] and term.power == 1
@@ -36,11 +36,11 @@ class Text:
         return "-" if term.coefficient < 0.0 else "+", self.quotient(numbers, over, bracket, under)
 
     def bracket(self, inner: Sum, alone: bool) -> str:
-        """``alone``: above a fraction line."""
+        """The text of a bracket; ``alone``: it is the entire numerator of a fraction."""
         return self.names.get(inner.key) or f"({self.sum(inner)})"
 
     def number(self, value: float) -> tuple[str, str]:
-        """Numerator and denominator; empty for one."""
+        """Numerator and denominator as text; empty for one."""
         simple = fraction(value)
         if simple is None:
             return f"{value:.12g}" if float(f"{value:.12g}") == value else repr(value), ""
@@ -93,7 +93,7 @@ class Latex(Text):
 
 
 class Sympy:
-    """Expressions of SymPy, abbreviations written out."""
+    """SymPy expressions, with abbreviations expanded."""
 
     def __init__(self, algebra: Algebra, arranged: Callable[[Polynomial], Sum]):
         try:

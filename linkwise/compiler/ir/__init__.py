@@ -1,1 +1,1 @@
-"""Intermediate representation: scalar expression graphs, their meaning-free structure and their legality."""
+"""Intermediate representation: scalar expression graphs, loops, and the rules of legal programs."""

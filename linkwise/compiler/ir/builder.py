@@ -1,9 +1,8 @@
-"""Construction of nodes: interning, constant folding and local algebra, all while the graph grows.
+"""Construction of nodes: interning, constant folding and local algebra while the graph grows.
 
-Rules are of three kinds.  Folding: an operation on constants, or with a neutral or absorbing constant,
-is never built.  Canonical signs: negations are pulled outwards, so ``-(a*b)`` and ``(-a)*b`` are one
-node and most negations end up inside a subtraction.  Cancelling: ``a + (b - a)`` is b.  Zero absorbs:
-``0*x`` is 0 for every x.
+Rules are of three kinds.  Folding: an operation on constants, or with a neutral or absorbing constant, is never built.
+Canonical signs: negations are pulled outwards, so ``-(a*b)`` and ``(-a)*b`` are one node and most negations end up
+inside a subtraction.  Cancelling: ``a + (b - a)`` is b.  Zero absorbs: ``0*x`` is 0 for every x.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ class Builder:
     """Makes interned nodes.  Operands and results are nodes or plain floats (constants)."""
 
     def __init__(self, numbers: int | None = None) -> None:
-        """``numbers``: an input whose elements are fixed before the program runs, like constants."""
+        """``numbers``: an input whose elements are fixed before the program runs; treated like constants."""
         self.section = ""
-        self.loops: Any = None  # of the trace: what makes loops of functions that are applied many times
+        self.loops: Any = None  # loop factory of the trace
         self._table: dict[tuple, Node] = {}
         self._count = 0
         self._numbers = numbers
-        self._fixed: set[Node] = set()  # what depends on numbers and constants alone
+        self._fixed: set[Node] = set()  # nodes that depend only on constants and ``numbers``
 
     # -- leaves ---------------------------------------------------------------------------------
 
     def const(self, value: float) -> Node:
-        value = float(value) + 0.0  # one zero
+        value = float(value) + 0.0  # -0.0 and 0.0 are the same constant
         return self._intern((ops.CONST, value), ops.CONST, (), value)
 
     def input(self, array: int, element: int) -> Node:
@@ -135,11 +134,11 @@ class Builder:
             return self.neg(self.mul(a, b.args[0]))
         if self._fixed and (a in self._fixed) != (b in self._fixed):
             number, other = (a, b) if a in self._fixed else (b, a)
-            if other.op is ops.MUL:  # products of numbers are not computed by the program
+            if other.op is ops.MUL:  # products of fixed numbers stay outside the program
                 for factor, rest in (other.args, other.args[::-1]):
                     if factor in self._fixed:
                         return self.mul(self.mul(number, factor), rest)
-        if a.op is ops.CONST:  # constants stand first, so that products of constants are found above
+        if a.op is ops.CONST:  # constants stand first, so that the rules above match products of constants
             return self._binary(ops.MUL, a, b)
         return self._commutative(ops.MUL, a, b)
 
@@ -188,11 +187,11 @@ class Builder:
         return self._intern(key, ops.SELECT, (condition, then, otherwise))
 
     def fused(self, op: ops.Op, *args: Node) -> Node:
-        """One of ``ops.FUSED`` or ``ops.SHORT``: nothing is folded."""
+        """Build an operation of ``ops.FUSED`` or ``ops.SHORT``; nothing is folded."""
         return self._intern((op, *(arg.index for arg in args)), op, args)
 
     def rebuild(self, node: Node, args: tuple[Node, ...]) -> Node:
-        """The same operation on other operands: how a pass copies a graph."""
+        """Rebuild an operation on other operands; used by passes that copy a graph."""
         self.section = node.section
         if node.op is ops.CONST:
             return self.const(node.value)
@@ -203,8 +202,8 @@ class Builder:
         return getattr(self, node.op.name)(*args)
 
     def copy(self, program: Program, input: Callable[[int, int], Node] | None = None) -> dict[Node, Node]:
-        """Every node of ``program`` and the one made for it here: ``input(array, element)`` for its inputs (by default
-        inputs like them), fused operations taken apart."""
+        """Copy a program and return the new node of each old one. ``input(array, element)`` supplies nodes for its
+        inputs, by default equal inputs. Fused operations are split."""
         section, input = self.section, input or self.input
         new: dict[Node, Node] = {}
         for node in program.nodes:
@@ -223,7 +222,7 @@ class Builder:
 
 
 class BodyBuilder:
-    """Makes the body of a loop from values of a trace: some are computed there, others are read from places."""
+    """Builds a loop body from nodes of a trace; each node is either computed in the body or read from a place."""
 
     def __init__(self) -> None:
         self.builder = Builder()
@@ -237,8 +236,8 @@ class BodyBuilder:
         self.writes.append((place, node))
 
     def values(self, nodes: Iterable[Node], source: Callable[[Node], Place | Node | None]) -> Callable[[Node], Node]:
-        """The values here of ``nodes`` of the trace.  ``source(node)`` is the place that a value is read from, the
-        value itself if it is here already, and None for what is computed."""
+        """Nodes of the body that correspond to ``nodes`` of the trace. ``source(node)`` returns the place to read a
+        value from, the body's own node if it exists, or None if it is to be computed."""
         sources: dict[Node, Place | Node | None] = {}
         stack = list(nodes)
         while stack:
@@ -273,8 +272,8 @@ class BodyBuilder:
 def body_between(
     results: Sequence[Node], writes: Sequence[Place], source: Callable[[Node], Place | None], name: str
 ) -> Body:
-    """What computes ``results`` of a trace and writes them, from what is at places: ``source(node)`` is where a value
-    is read, None for what is computed."""
+    """A body that computes ``results`` of a trace and writes them. ``source(node)`` returns the place to read a value
+    from, or None if it is to be computed."""
     body = BodyBuilder()
     value = body.values(results, source)
     for place, node in zip(writes, results, strict=True):

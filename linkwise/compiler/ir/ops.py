@@ -1,7 +1,7 @@
 """The operation set: every scalar operation that a program may contain.
 
-Each op has a name, a number of operands, the kind of its result and the class under which
-``kernel.op_counts`` counts it.  What an op *means* is defined by ``targets/numpy_reference.py``.
+Each op has a name, a number of operands, the kind of its result and the class under which ``kernel.op_counts`` counts
+it.  The meaning of an operation is defined by ``targets/numpy_reference.py``.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, eq=False)
 class Op:
-    """One operation: ``arity`` operands in, one value out.  There is one object for each, so that they compare and
-    hash by identity: interning hashes an operation for every value of a program."""
+    """One operation: ``arity`` operands in, one value out. Each operation is a single object, so it compares and hashes
+    by identity; interning hashes one for every node."""
 
     name: str
     arity: int
     result: str = "real"  # "real" or "bool"
-    counts: tuple[str, ...] = ()  # what one evaluation adds to op_counts
+    counts: tuple[str, ...] = ()  # class of operation and its contribution to op_counts
     operands: str = "real"  # "real", or "select" for (bool, real, real)
 
     def __repr__(self) -> str:
@@ -37,12 +37,12 @@ COS = Op("cos", 1, counts=("cos",))
 ATAN2 = Op("atan2", 2, counts=("atan2",))
 LESS = Op("less", 2, result="bool", counts=("compare",))
 SELECT = Op("select", 3, counts=("select",), operands="select")
-# Fused forms, made by passes/fuse_multiply_add.py only; each counts as the two operations it stands for.
+# Fused forms, made only by passes/fuse_multiply_add.py; each counts as the two operations that it replaces.
 FMA = Op("fma", 3, counts=("mul", "add"))  # a*b + c
 FMS = Op("fms", 3, counts=("mul", "add"))  # a*b - c
 FNMA = Op("fnma", 3, counts=("mul", "add"))  # c - a*b
-# Single instructions of GPUs, made by passes/shorten.py only.  Of two, the first may be no number, and stays so; the
-# second is a constant or the first one's negative.
+# Single GPU instructions, made only by passes/shorten.py.  A NaN as first operand propagates; the second operand is a
+# constant or the negative of the first.
 RSQRT = Op("rsqrt", 1, counts=("sqrt", "div"))  # 1 / sqrt(a)
 MINIMUM = Op("minimum", 2, counts=("compare", "select"))
 MAXIMUM = Op("maximum", 2, counts=("compare", "select"))

@@ -9,7 +9,7 @@ from .program import INPUT, OUTPUT, RECORDS, REPEATS, Array, Node, Place, Progra
 
 
 def text(program: Program) -> str:
-    """A readable listing; the same program always prints the same."""
+    """A readable listing; printing is deterministic."""
     if program.loops:
         return _looped(program)
     lines = [f"program {program.name}", *_inputs(program)]
@@ -21,12 +21,12 @@ def text(program: Program) -> str:
 
 
 def _shaped(array: Array) -> str:
-    """The array with its axes of time and its shape."""
+    """Name, axes of time and shape of an array."""
     return f"{array.name}[{', '.join(map(str, (*array.axes, *array.shape)))}]"
 
 
 def _inputs(program: Program) -> list[str]:
-    """The inputs, and what is carried to them over time."""
+    """The inputs, with the outputs that are carried to them over time."""
     carried = [f"{program.outputs[k].name} -> {program.inputs[n].name}" for k, n in program.carried]
     lines = [f"  in  {_shaped(array)}" for array in program.inputs]
     return [*lines, f"  for {RECORDS}, {REPEATS}: {', '.join(carried)}"] if carried else lines
@@ -46,8 +46,8 @@ def _looped(program: Program) -> str:
         for k, (body, times) in enumerate(loop.all_bodies):
             of_row = k >= len(loop.bodies)
             lines.append(f"   body {k}{', of rows inwards' if of_row else ''}, {times} times")
-            places = [place(access) for access in body.reads]
-            lines += _operations(body.program, lambda _, element, places=places: places[element])  # type: ignore[misc]
+            texts = [place(access) for access in body.reads]
+            lines += _operations(body.program, lambda _, element, texts=texts: texts[element])  # type: ignore[misc]
             number = {node: i for i, node in enumerate(body.program.nodes)}
             results = zip(body.writes, body.program.results[0], strict=True)
             lines += [f"  {place(access)} = %{number[node]}" for access, node in results]
@@ -56,7 +56,7 @@ def _looped(program: Program) -> str:
 
 
 def _operations(program: Program, read: Callable[[int, int], str]) -> list[str]:
-    """A line for each node, and one where a new section starts."""
+    """A line for each node, and a comment line at the start of a section."""
     number = {node: i for i, node in enumerate(program.nodes)}
     lines, section = [], None
     for node in program.nodes:

@@ -1,13 +1,13 @@
-"""Nodes, loops and programs: what is compiled, immutable.
+"""Nodes, loops and programs: the immutable data that the compiler works on.
 
-Straight-line code is a graph of scalar operations between named arrays.  Where the same operations run many times with
-other operands they are the body of a ``For``: links of the same class, columns and rows of matrices, lists, stages of a
-step.  An iteration has a body and some positions (``bases``).  What the body reads and writes lies at fixed offsets
-from them: elements of the inputs and outputs, numbers of a table, and cells, the memory that carries values from one
-iteration to another.  A body is itself straight-line code.
+Straight-line code is a graph of scalar operations between named arrays.  Operations that run many times on different
+operands are the body of a ``For``: links of the same class, columns and rows of matrices, lists, stages of a step.  An
+iteration has a body and some positions (``bases``).  Operands and results of the body lie at fixed offsets from these
+positions: elements of the inputs and outputs, numbers of a table, and cells.  Cells are memory that carries values from
+one iteration to another.  A body is itself straight-line code.
 
-A program may also run over time (``passes/scan.py``): again and again, as often as axes of its arrays are long, with
-values carried from outputs to inputs.
+A program may also run over time (``passes/scan.py``): repeatedly, with axes of its arrays counting the runs and values
+carried from outputs to inputs.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ import numpy as np
 from . import ops
 
 INPUT, OUTPUT, CELL, NUMBER = "input", "output", "cell", "number"  # where operands of bodies lie
-RECORDS, REPEATS = "records", "repeats"  # axes of time: states that are kept, and runs from each to the next
+RECORDS, REPEATS = "records", "repeats"  # axes of time: recorded states, and runs between two records
 
 
 class Node:
     """One scalar value.  Nodes are interned by their builder: equal values are the same object.
 
-    ``value`` is the number of a CONST, ``(array, element)`` of an INPUT, otherwise None.
-    ``section`` names the place in the mechanics that first asked for the value.
+    ``value`` is the number of a CONST, ``(array, element)`` of an INPUT, otherwise None. ``section`` names the sweep
+    and link that first computed the value.
     """
 
     __slots__ = ("op", "args", "value", "section", "index")
@@ -52,7 +52,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Array:
-    """Name and core shape of one input or output array; ``axes`` of time are ahead of the core."""
+    """Name and core shape of one input or output array; ``axes`` of time precede the core."""
 
     name: str
     shape: tuple[int, ...]
@@ -63,14 +63,14 @@ class Array:
         return math.prod(self.shape)
 
     def __hash__(self) -> int:
-        return hash(self.name)  # arrays are keys of what every call is given
+        return hash(self.name)  # arrays are dictionary keys in every call
 
 
 class Place(NamedTuple):
     """Element ``offset`` past the position number ``base`` of an iteration (None: past the beginning).
 
-    space   INPUT or OUTPUT, with ``array`` which of them; CELL; NUMBER
-    outer   in a nested loop, the position of the iteration around it that is added too
+    space   INPUT or OUTPUT with the number ``array``; CELL; NUMBER
+    outer   in a nested loop, a position of the surrounding iteration to be added; None: none
     """
 
     space: str
@@ -80,16 +80,16 @@ class Place(NamedTuple):
     outer: int | None = None
 
     def at(self, bases: Any, around: Any = ()) -> Any:
-        """The number of the element, from the positions of an iteration and of the one around it: numbers, or arrays
-        with one for each of several iterations."""
+        """The element's number for positions of an iteration and of the surrounding one. Positions may be arrays over
+        several iterations."""
         position = self.offset if self.base is None else self.offset + bases[self.base]
         return position if self.outer is None else position + around[self.outer]
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """What an iteration does: straight-line code with one input, the numbers at ``reads``, and one output, those at
-    ``writes``.  All is read before anything is written."""
+    """Straight-line code of one iteration: its single input gathers the numbers at ``reads``, its single output is
+    stored at ``writes``. All reads precede all writes."""
 
     program: Program
     reads: tuple[Place, ...]
@@ -98,14 +98,14 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class For:
-    """A loop.  Its iterations run in turn; in a nested loop, those that belong to the iteration around it.
+    """A loop.  Iterations run in order; a nested loop runs the iterations that belong to the surrounding one.
 
     bodies      one per class of iterations
     which       (iterations,): the body of each
     bases       (iterations, positions)
     inner       the loop that runs inside each iteration, after its body
-    first       of a nested loop, (iterations around it,): the first of its iterations; -1: none
-    following   likewise, (iterations,): the next one; -1: none.  Trips may differ, and share their ends
+    first       of a nested loop, (surrounding iterations,): the first inner iteration; -1: none
+    following   of a nested loop, (iterations,): the next inner iteration; -1: end.  Trips may share their ends
     """
 
     label: str
@@ -118,7 +118,7 @@ class For:
 
     @property
     def repeats(self) -> np.ndarray:
-        """How often each body runs."""
+        """Number of runs of each body."""
         counts = np.zeros(len(self.bodies), dtype=int)
         rows = (rows for _, rows in self.steps) if len(self.first) else (slice(None),)
         for row in rows:
@@ -127,13 +127,13 @@ class For:
 
     @property
     def all_bodies(self) -> Iterator[tuple[Body, int]]:
-        """Bodies of all levels, and how often each runs."""
+        """Bodies of all levels with their number of runs."""
         for level in self.levels:
             yield from zip(level.bodies, level.repeats.tolist(), strict=True)
 
     @property
     def levels(self) -> tuple[For, ...]:
-        """The loop, and the one nested in it."""
+        """The loop and, if present, the one nested in it."""
         return (self,) if self.inner is None else (self, *self.inner.levels)
 
     def with_bodies(self, change: Callable[[Body], Body]) -> For:
@@ -143,7 +143,7 @@ class For:
 
     @property
     def steps(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Of a nested loop, step by step: the iterations around it that are not done, and its iterations there."""
+        """Of a nested loop, for each step: the surrounding iterations that still run, and their inner iterations."""
         around = np.flatnonzero(self.first >= 0)
         rows = self.first[around]
         while len(rows):
@@ -152,19 +152,19 @@ class For:
             around, rows = around[rows >= 0], rows[rows >= 0]
 
     def trip(self, around: int) -> Iterator[int]:
-        """Of a nested loop, its iterations in one of the iterations around it."""
+        """Inner iterations of one surrounding iteration."""
         row = int(self.first[around])
         while row >= 0:
             yield row
             row = int(self.following[row])
 
     def elements(self, space: str, read: bool = False) -> Iterator[tuple[Body, int, Place, np.ndarray]]:
-        """Of the bodies that run, those results that go to a space: body, number of the result, place and elements; or
-        what they ``read`` from there."""
+        """Writes of all bodies to a space: body, number of the result, place and elements. With ``read``, reads from it
+        instead."""
         return ((body, number, place, elements) for body, number, place, elements, _ in self.accesses(space, read))
 
     def accesses(self, space: str, read: bool) -> Iterator[tuple[Body, int, Place, np.ndarray, np.ndarray]]:
-        """``elements``, and when the bodies run: later ones have larger numbers, all below ``duration``."""
+        """``elements`` with the time at which each body runs: increasing integers below ``duration``."""
         each = self.duration // max(len(self.which), 1)
         for level in self.levels:
             outer, along = np.zeros(len(level.which), int), np.arange(len(level.which))
@@ -182,13 +182,13 @@ class For:
 
     @property
     def duration(self) -> int:
-        """The number of iterations, nested ones counted as if all trips were as long as the longest."""
+        """Number of iterations; nested trips all count with the longest length."""
         longest = 0 if self.inner is None else sum(1 for _ in self.inner.steps)
         return len(self.which) * (1 + longest)
 
 
 class Signature(NamedTuple):
-    """What callers see of a program."""
+    """Interface of a program: its arrays."""
 
     name: str
     inputs: tuple[Array, ...]
@@ -200,17 +200,17 @@ class Program:
     """A computation: straight-line code, or loops that run one after the other.
 
     nodes     of straight-line code, in evaluation order
-    results   of straight-line code, the nodes of the elements of each output in C order; with loops, of each output the
-              cells that its elements are in at the end, -1: zero; empty where loops write the outputs
-    loops     none in straight-line code
-    cells     how many there are; those that are read have been written before
+    results   of straight-line code, the nodes of each output's elements in C order; with loops, the cells that hold
+              these elements at the end (-1: zero), or empty if loops write the outputs directly
+    loops     empty for straight-line code
+    cells     number of cells; each is written before it is read
     numbers   the table
-    sparse    outputs are zero where no loop writes; else all are written
-    constants_in_code   of the mechanism, as in straight-line code; else all numbers that differ are in tables
-    carried   (output, input), ..., by number: the program runs over time, for each record REPEATS times, and each of
-              these outputs replaces the input before the next run.  Inputs with axes have an element for every run,
-              outputs with axes one for every record; outputs without are what they are in the end
-    registers   how many vector registers a value takes: several where a short program waits for its own results
+    sparse    elements that no loop writes are zero; otherwise loops write all elements
+    constants_in_code   constants of the mechanism are part of the code, as in straight-line code; otherwise in tables
+    carried   (output, input), ..., by number: the program runs over time.  For each record it runs REPEATS times, and
+              each of these outputs replaces its input before the next run.  Inputs with axes have an element for every
+              run, outputs with axes one for every record; outputs without axes hold the final value
+    registers   number of vector registers per value: several hide the latency of short programs
     """
 
     inputs: tuple[Array, ...]
@@ -225,11 +225,11 @@ class Program:
     constants_in_code: bool = True
     carried: tuple[tuple[int, int], ...] = ()
     registers: int = 1
-    recipe: ClassVar[str | None] = None  # a digest of how it is made, of a program that has one
+    recipe: ClassVar[str | None] = None  # digest of the recipe, if the program has one
 
     @property
     def blocks(self) -> Iterator[tuple[Program, int]]:
-        """All straight-line code, and how often it runs."""
+        """All straight-line code with its number of runs."""
         if not self.loops:
             yield self, 1
         for body, times in self.bodies:
@@ -237,12 +237,12 @@ class Program:
 
     @property
     def bodies(self) -> Iterator[tuple[Body, int]]:
-        """All bodies of loops, and how often each runs."""
+        """All bodies of loops with their number of runs."""
         for loop in self.loops:
             yield from loop.all_bodies
 
     def with_blocks(self, change: Callable[[Program], Program]) -> Program:
-        """The program with ``change(code)`` of all straight-line code."""
+        """The program with ``change(code)`` applied to all straight-line code."""
 
         def changed(body: Body) -> Body:
             return replace(body, program=change(body.program))
@@ -257,36 +257,36 @@ class Program:
         """Scalar operations per state, by class; a sine and cosine of one angle count as one ``sincos``."""
         counts: Counter[str] = Counter()
         for code, times in self.blocks:
-            own = Counter(kind for node in code.nodes for kind in node.op.counts)
-            angles = own.pop("sin", 0) + own.pop("cos", 0) - len(code.sine_cosine_pairs) // 2
-            counts.update({kind: n * times for kind, n in (own | {"sincos": angles}).items() if n})
+            block_counts = Counter(kind for node in code.nodes for kind in node.op.counts)
+            angles = block_counts.pop("sin", 0) + block_counts.pop("cos", 0) - len(code.sine_cosine_pairs) // 2
+            counts.update({kind: n * times for kind, n in (block_counts | {"sincos": angles}).items() if n})
         return dict(sorted(counts.items()))
 
     @property
     def size(self) -> int:
-        """Nodes that are evaluated per state: what its cost grows with."""
+        """Number of evaluated nodes per state, a measure of cost."""
         return sum(len(code.nodes) * times for code, times in self.blocks)
 
     @property
     def signature(self) -> Signature:
-        """What callers see of it: what a function of arrays may hold on to."""
+        """Interface of the program; functions of arrays may keep it without keeping the program."""
         return Signature(self.name, self.inputs, self.outputs)
 
     @property
     def has_loops(self) -> bool:
-        """Whether it is no straight-line code."""
+        """Whether the program consists of loops."""
         return bool(self.loops)
 
     @cached_property
     def content(self) -> str:
-        """A digest of what code is made of besides arrays: operations, results and what loops do.  Numbers and
-        positions that loops have as data are not in it."""
+        """A digest of everything that determines code besides arrays: operations, results and structure of loops.
+        Tables and positions of loops are data and not included."""
         lines = []
         if self.loops:
             sizes = [level.which.size for loop in self.loops for level in loop.levels]
             kept = (self.cells, self.sparse, len(self.results))
             lines.append(repr((kept, [len(loop.levels) for loop in self.loops], sizes)))
-            if self.constants_in_code:  # and which cells are free when straight-line code runs
+            if self.constants_in_code:  # liveness of cells when straight-line code runs
                 lines += [loop.bases.tobytes().hex() for loop in self.loops]
             for body, _ in self.bodies:
                 lines += [repr((body.reads, body.writes)), *_operations(body.program)]
@@ -301,13 +301,13 @@ class Program:
 
     @property
     def timed_input(self) -> tuple[int, int]:
-        """Of a program over time, the number of an input with an element for every run, and its axis of records, from
-        the end; that of repeats follows."""
+        """Of a program over time, the number of an input with an element for every run, and its axis of records,
+        counted from the end. The axis of repeats follows."""
         number = next(k for k, array in enumerate(self.inputs) if array.axes)
         return number, -2 - len(self.inputs[number].shape)
 
     def times(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """Lengths of the axes of time for inputs of these shapes: records and repeats; () if the program runs once."""
+        """Numbers of records and repeats for inputs of these shapes; () if the program runs once."""
         if not self.carried:
             return ()
         number, axis = self.timed_input
@@ -315,28 +315,28 @@ class Program:
 
     @property
     def uses_result_cells(self) -> bool:
-        """Whether results are in cells at the end."""
+        """Whether cells hold the results at the end."""
         return bool(self.loops and self.results)
 
     @property
     def is_nested(self) -> bool:
-        """Whether loops run inside iterations of loops."""
+        """Whether a loop contains an inner loop."""
         return any(loop.inner is not None for loop in self.loops)
 
     @property
     def has_fixed_places(self) -> bool:
-        """Whether all iterations of a body read and write the same places, but for numbers of the table."""
+        """Whether all iterations of a body read and write the same places, table numbers excepted."""
         places = (place for body, _ in self.bodies for place in (*body.reads, *body.writes))
         return all(place.base is None or place.space == NUMBER for place in places)
 
     @property
     def reads_results(self) -> bool:
-        """Whether loops go on from what others have written as results."""
+        """Whether loops read results that other loops have written."""
         return any(place.space == OUTPUT for body, _ in self.bodies for place in body.reads)
 
     def with_divided_output(self, arrays: tuple[Array, ...]) -> Program:
-        """The only output as several, one after the other; with loops, each has elements of all iterations that write
-        it: positions are counted from where it begins."""
+        """The program with its single output split into several consecutive ones. With loops, positions are relative to
+        the start of each new output."""
         starts = list(accumulate((array.size for array in arrays), initial=0))
 
         def divided(place: Place) -> Place:
@@ -354,11 +354,11 @@ class Program:
 
     @property
     def sparsity(self) -> tuple[np.ndarray, ...]:
-        """For each output, False where it is zero whatever the inputs are."""
+        """For each output a boolean pattern: False for elements that are zero for all inputs."""
         if not self.loops:
             patterns = [np.array([not is_zero(node) for node in nodes], bool) for nodes in self.results]
         elif self.results:
-            filled = np.zeros(self.cells + 1, bool)  # the last stands for zeros
+            filled = np.zeros(self.cells + 1, bool)  # the last element represents zero
             self._mark_filled(CELL, lambda _: filled)
             patterns = [filled[cells] for cells in self.results]
         else:
@@ -367,14 +367,14 @@ class Program:
         return tuple(x.reshape(array.shape) for x, array in zip(patterns, self.outputs, strict=True))
 
     def _mark_filled(self, space: str, pattern: Callable[[Place], np.ndarray]) -> None:
-        """Mark in the pattern of a place what loops write there: True if it is no zero."""
+        """Mark the elements of a place that loops write; returns whether the value is nonzero."""
         for loop in self.loops:
             for body, number, place, elements in loop.elements(space):
                 pattern(place)[elements] = not is_zero(body.program.results[0][number])
 
     @cached_property
     def unread(self) -> tuple[np.ndarray, ...]:
-        """For each input, the elements (flat indices) that nothing is computed from."""
+        """For each input, the elements (flat indices) that no operation uses."""
         read = [np.zeros(array.size, bool) for array in self.inputs]
         for node in self.nodes:
             if node.op is ops.INPUT:
@@ -382,11 +382,11 @@ class Program:
         for loop in self.loops:
             for _, _, place, elements in loop.elements(INPUT, read=True):
                 read[place.array][elements] = True
-        return tuple(np.flatnonzero(~one) for one in read)
+        return tuple(np.flatnonzero(~is_read) for is_read in read)
 
     @property
     def iterations(self) -> Iterator[tuple[Body, list[int], list[int]]]:
-        """All that loops run, one after the other: body, positions, and positions of the iteration around it."""
+        """All iterations in the order of execution: body, positions, and positions of the surrounding iteration."""
         for loop in self.loops:
             for t, (which, bases) in enumerate(zip(loop.which.tolist(), loop.bases.tolist(), strict=True)):
                 yield loop.bodies[which], bases, []
@@ -396,7 +396,8 @@ class Program:
 
     @property
     def sine_cosine_pairs(self) -> dict[Node, Node]:
-        """For each sine the cosine of the same angle and the other way round, where straight-line code has both."""
+        """Maps each sine to the cosine of the same angle and vice versa, for angles of which straight-line code has
+        both."""
         sines = {node.args[0]: node for node in self.nodes if node.op is ops.SIN}
         both = [(sines[node.args[0]], node) for node in self.nodes if node.op is ops.COS and node.args[0] in sines]
         return dict(both) | {cosine: sine for sine, cosine in both}
@@ -429,7 +430,7 @@ def reachable(results: Iterable[Iterable[Node]]) -> tuple[Node, ...]:
 
 
 def leaves_before_use(order: dict[Node, None], results: tuple[tuple[Node, ...], ...]) -> tuple[Node, ...]:
-    """``order`` with constants and inputs added where they are first needed."""
+    """``order`` with constants and inputs inserted before their first use."""
     nodes: dict[Node, None] = {}
     for node in order:
         for arg in node.args:

@@ -27,7 +27,8 @@ def check(program: Program) -> Program:
 
 
 def _check_time(program: Program) -> None:
-    """Over time, every output is carried to an input of its shape, which has no axes of time; some input has both."""
+    """Over time, each carried output has the shape of its input, which has no axes of time; some input has both
+    axes."""
     if sorted(k for k, _ in program.carried) != list(range(len(program.outputs))):
         raise IllegalProgram("not every output of a program over time is carried, once")
     for k, number in program.carried:
@@ -41,8 +42,8 @@ def _check_time(program: Program) -> None:
 
 
 def _check_loops(program: Program) -> None:
-    """Bodies are legal, everything is read and written inside its array, cells are written before they are read, and no
-    result is forgotten."""
+    """Bodies are legal, accesses stay inside their arrays, cells are written before they are read, and every result is
+    written."""
     limits = {CELL: [program.cells], NUMBER: [len(program.numbers)]}
     limits |= {INPUT: [a.size for a in program.inputs], OUTPUT: [a.size for a in program.outputs]}
     for loop in program.loops:
@@ -64,8 +65,8 @@ def _check_loops(program: Program) -> None:
 
 
 def _check_order(program: Program) -> None:
-    """Cells are written before they are read: in an earlier loop, or by an iteration that runs before."""
-    written = np.full(program.cells, np.iinfo(np.int64).max)  # when it first is
+    """Cells are written before they are read: by an earlier loop, or by an earlier iteration."""
+    written = np.full(program.cells, np.iinfo(np.int64).max)  # time of the first write
     start = 0
     for loop in program.loops:
         for *_, elements, when in loop.accesses(CELL, read=False):
@@ -79,7 +80,7 @@ def _check_order(program: Program) -> None:
 def _check_results(program: Program) -> None:
     """Results are in cells that have been written."""
     written = np.zeros(program.cells + 1, bool)
-    written[-1] = True  # stands for zeros
+    written[-1] = True  # represents zero
     for loop in program.loops:
         for _, _, _, elements in loop.elements(CELL):
             written[elements] = True
@@ -91,7 +92,7 @@ def _check_results(program: Program) -> None:
 
 
 def _check_level(loop: For, limits: dict[str, list[int]], around: tuple[np.ndarray, ...]) -> None:
-    """Bodies and places of a loop, or of the rows inside a loop with the positions ``around``."""
+    """Check bodies and places of a loop, or of a nested loop for the positions ``around`` of the surrounding one."""
     if loop.which.min(initial=0) < 0 or loop.which.max(initial=-1) >= len(loop.bodies):
         raise IllegalProgram(f"loop {loop.label}: an iteration has no body")
     for k, body in enumerate(loop.bodies):
@@ -114,7 +115,7 @@ def _check_level(loop: For, limits: dict[str, list[int]], around: tuple[np.ndarr
 
 
 def _check_trips(loop: For) -> None:
-    """The nested loop has a trip for each iteration around it, and every trip comes to an end."""
+    """A nested loop has a trip for each surrounding iteration, and every trip ends."""
     inner = loop.inner
     assert inner is not None
     if len(inner.first) != len(loop.which) or len(inner.following) != len(inner.which) or inner.inner is not None:

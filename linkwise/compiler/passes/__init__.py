@@ -1,4 +1,4 @@
-"""Program to program: what all code goes through, in this order, and others that are asked for."""
+"""Passes: program to program, in the order in which all code runs through them, and optional ones."""
 
 from collections.abc import Iterator
 
@@ -7,11 +7,11 @@ from ..ir.spec import check
 from .fuse_multiply_add import fuse_multiply_add
 from .order_for_registers import order_for_registers
 
-#: Straight-line code and the bodies of loops are simplified and ordered.
+#: Applied to straight-line code and bodies of loops.
 PASSES = (fuse_multiply_add, order_for_registers)
 
 
-def after_each_pass(program: Program) -> Iterator[tuple[str, Program]]:
+def run_passes(program: Program) -> Iterator[tuple[str, Program]]:
     """Name and result of every pass, in the order in which they run."""
     for rewrite in PASSES:
         program = program.with_blocks(rewrite)
@@ -20,5 +20,5 @@ def after_each_pass(program: Program) -> Iterator[tuple[str, Program]]:
 
 def optimize(program: Program) -> Program:
     """The program after all passes, checked."""
-    *_, (_, optimized) = after_each_pass(program)
+    *_, (_, optimized) = run_passes(program)
     return check(optimized)

@@ -1,16 +1,16 @@
 """Pass: the exact derivatives of a program, as a program.
 
-Two ways through the same graph.  Forward: every value has its partial derivatives along the directions on which it
-depends, and no others.  Reverse: for every element of the output, the values between it and the inputs have the
-derivative of that element by them.  Both build on the value's own nodes, so that what value and derivatives have in
-common is computed once; what does not depend on a direction is a constant zero.
+Two modes on the same graph.  Forward: every value has its partial derivatives along the directions that it depends on.
+Reverse: for every element of the output, each value between it and the inputs has the derivative of that element by
+this value.  Both reuse the nodes of the original program, so that subexpressions common to value and derivatives are
+computed once.  Derivatives along directions that a value does not depend on are constant zeros.
 
-Where a value is not smooth: the derivative of a ``select`` is that of the operand it chooses, whatever becomes of the
-other one there (infinite or not a number), and its condition has none.  The derivative of ``sqrt`` at 0 is infinite and
-that of ``atan2`` at the origin is not a number, as the quotients that define them are.
+Where a value is not smooth: the derivative of a ``select`` is the derivative of the chosen operand, even where the
+other operand is infinite or NaN; its condition has no derivative.  The derivative of ``sqrt`` at 0 is infinite, and the
+derivative of ``atan2`` at the origin is NaN, like the quotients that define them.
 
 ``differentiate`` gives all columns of the derivative of one output, of straight-line code.  ``push_forward`` gives the
-change of all outputs along one direction; loops stay loops, in which the change of a value goes where the value goes.
+change of all outputs along one direction and keeps loops: changes are stored beside the values.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from ..ir.builder import Builder, body_between
 from ..ir.program import CELL, INPUT, OUTPUT, Array, Body, For, Node, Place, Program, is_zero, reachable
 
 MODES = ("auto", "forward", "reverse")
-#: "auto" builds both ways and compares where the estimates of their operations differ by less than this factor, ...
+#: "auto" builds both modes and compares them if their estimated operations differ by less than this factor, ...
 CLOSE_CALL = 4
-#: ... and together are at most this many; beyond, the estimates decide.
+#: ... and add up to at most this many; otherwise the estimates decide.
 CHEAP_TO_TRY = 200_000
 
-#: Operations that can be infinite or not a number, or have such a slope, at finite operands.
+#: Operations with possibly infinite or NaN results or slopes at finite operands.
 _HAZARDS = (ops.DIV, ops.SQRT, ops.ATAN2)
-#: Operations whose slopes are 1 or -1: a derivative passes without a product.
+#: Operations with slopes 1 or -1: a derivative passes without a product.
 _LINEAR = (ops.ADD, ops.SUB, ops.NEG, ops.SELECT)
 
-Partials = dict[int, Node]  # direction -> derivative along it, where that is no structural zero
+Partials = dict[int, Node]  # direction -> derivative along it; structural zeros are omitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class Directions:
 
     array      position of the input
     elements   the elements that move, one direction each, in this order; None: all of them
-    basis      instead of elements: a program whose first input is like the array and whose one output (size, n) has a
-               direction in every column, so that directions may depend on where the array is
+    basis      instead of elements: a program whose first input has the shape of the array and whose only output (size,
+               n) has a direction in every column, so that directions may depend on the array's value
     """
 
     array: int
@@ -69,17 +69,17 @@ def differentiate(
 ) -> Program:
     """The program of the derivatives of one output, of shape ``shape of the output + (number of directions,)``.
 
-    directions   of one input after the other: their columns follow each other in the last axis
-    mode         "forward", "reverse", or "auto": the one with fewer operations; see ``_cheaper``
-    value        the output itself comes before its derivatives, as a second output of the same program
+    directions   of one input after the other; their columns are concatenated along the last axis
+    mode         "forward", "reverse", or "auto": the mode with fewer operations; see ``_cheaper``
+    value        also return the output itself, as an output before the derivatives
     names        of the new program and of its output
     """
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
-    candidates = _cheaper(_sown(program, directions, output)) if mode == "auto" else (mode,)
-    # A graph for each, as what a builder holds already has a part in what it makes.
-    graphs = [_sown(program, directions, output) for _ in candidates]
-    built = [WAYS[way](graph) for way, graph in zip(candidates, graphs, strict=True)]
+    candidates = _cheaper(_seed_graph(program, directions, output)) if mode == "auto" else (mode,)
+    # A separate graph per mode: nodes already in a builder are reused by what it builds next.
+    graphs = [_seed_graph(program, directions, output) for _ in candidates]
+    built = [WAYS[name](graph) for name, graph in zip(candidates, graphs, strict=True)]
     best = min(range(len(built)), key=lambda i: _operations(built[i]))
     graph, flat = graphs[best], tuple(node for row in built[best] for node in row)
     array = program.outputs[output]
@@ -91,10 +91,10 @@ def differentiate(
 
 
 class _Graph:
-    """What some results depend on, in a builder that has room for the derivatives.
+    """The dependencies of some results, in a builder that also makes the derivatives.
 
     seeds    for every input node that moves, its derivatives along the directions
-    active   the nodes that depend on those, in order of evaluation
+    active   the nodes that depend on moving inputs, in order of evaluation
     """
 
     def __init__(self, builder: Builder, results: Sequence[Node], seeds: Mapping[Node, Partials], columns: int):
@@ -105,7 +105,7 @@ class _Graph:
         self._slopes: dict[Node, list[tuple[Node, Node]]] = {}
 
     def slopes(self, node: Node) -> list[tuple[Node, Node]]:
-        """Operands that move, each with the derivative of ``node`` by it; not for ``select``."""
+        """Operands that move, each with the derivative of ``node`` by it; ``select`` is treated elsewhere."""
         if node not in self._slopes:
             self.builder.section = node.section
             self._slopes[node] = [
@@ -117,7 +117,7 @@ class _Graph:
 
 
 def _depending(nodes: Sequence[Node], seeds: Iterable[Node]) -> set[Node]:
-    """The seeds, and those of the nodes, operands first, whose values change with these."""
+    """The seeds and all nodes that depend on them, operands first."""
     moving = set(seeds)
     for node in nodes:
         if node not in moving and node.op is not ops.LESS and any(arg in moving for arg in node.args):
@@ -125,8 +125,8 @@ def _depending(nodes: Sequence[Node], seeds: Iterable[Node]) -> set[Node]:
     return moving
 
 
-def _sown(program: Program, directions: Sequence[Directions], output: int) -> _Graph:
-    """The graph of one output, with the directions of one input after the other as columns."""
+def _seed_graph(program: Program, directions: Sequence[Directions], output: int) -> _Graph:
+    """The graph of one output, with the directions of all inputs as columns."""
     builder = Builder()
     new = builder.copy(program)
     results = [new[node] for node in program.results[output]]
@@ -224,9 +224,9 @@ def _reverse(graph: _Graph) -> list[list[Node]]:
 def _gradient(graph: _Graph, result: Node, hazardous: set[Node]) -> list[Node]:
     """Derivatives of one value along all directions.
 
-    What a ``select`` hands to its operands holds under a condition.  To make that a factor 0 would give 0 * infinity
-    further on, so an adjoint goes along with the cases in which it holds, and is made 0 in the others only where
-    nothing can be infinite any more, or where it meets adjoints that hold in other cases.
+    The adjoint that a ``select`` passes to an operand is valid under its condition only.  Multiplying it by 0 otherwise
+    could give 0 * infinity later, so each adjoint carries the cases in which it is valid.  It is set to 0 in the other
+    cases once no later slope can be infinite, or where it is added to adjoints with different cases.
     """
     builder = graph.builder
     gradient = [builder.const(0.0)] * graph.columns
@@ -234,17 +234,17 @@ def _gradient(graph: _Graph, result: Node, hazardous: set[Node]) -> list[Node]:
     adjoints: dict[Node, list[Held]] = {result: [(always, always)]}
     for node in reversed(_active_part(graph, result)):
         if node not in adjoints:
-            continue  # met under contradicting conditions only
+            continue  # only adjoints with contradicting conditions
         builder.section = node.section
-        adjoint, cases = _met(builder, adjoints.pop(node))
+        adjoint, cases = _merge_adjoints(builder, adjoints.pop(node))
         if node not in hazardous:
-            adjoint, cases = _settled(builder, adjoint, cases), always
+            adjoint, cases = _select_cases(builder, adjoint, cases), always
         if node in graph.seeds:
             for k, seed in graph.seeds[node].items():
                 gradient[k] = builder.add(gradient[k], builder.mul(adjoint, seed))
         elif node.op is ops.SELECT:
             for arg, holds in zip(node.args[1:], (True, False), strict=True):
-                narrowed = _narrowed(builder, cases, node.args[0], holds)
+                narrowed = _narrow_cases(builder, cases, node.args[0], holds)
                 if arg in graph.moving and not is_zero(narrowed):
                     adjoints.setdefault(arg, []).append((adjoint, narrowed))
         else:
@@ -253,12 +253,12 @@ def _gradient(graph: _Graph, result: Node, hazardous: set[Node]) -> list[Node]:
     return gradient
 
 
-#: A value, and the cases in which it holds: a number that is 0 where it does not, and positive where it does.
+#: A value and its cases: a number that is positive where the value is valid, and 0 elsewhere.
 Held = tuple[Node, Node]
 
 
-def _met(builder: Builder, parts: list[Held]) -> Held:
-    """The sum of what meets at one node."""
+def _merge_adjoints(builder: Builder, parts: list[Held]) -> Held:
+    """The sum of adjoints at one node."""
     sums: dict[Node, Node] = {}  # by cases
     for value, cases in parts:
         sums[cases] = builder.add(sums[cases], value) if cases in sums else value
@@ -267,13 +267,13 @@ def _met(builder: Builder, parts: list[Held]) -> Held:
         return value, cases
     value = cases = builder.const(0.0)
     for own_cases, total in sums.items():
-        value, cases = _sum(builder, value, _settled(builder, total, own_cases)), _sum(builder, cases, own_cases)
+        value, cases = _sum(builder, value, _select_cases(builder, total, own_cases)), _sum(builder, cases, own_cases)
     always = any(own_cases.op is ops.CONST for own_cases in sums) or cases.op is ops.CONST
     return value, builder.const(1.0) if always else cases
 
 
 def _sum(builder: Builder, a: Node, b: Node) -> Node:
-    """a + b, where a choice between a number and 0 and the opposite one are one choice."""
+    """a + b; two choices between a value and 0 with opposite conditions merge into one choice."""
     if a.op is ops.SELECT and b.op is ops.SELECT and a.args[0] is b.args[0]:
         pairs = tuple(zip(a.args[1:], b.args[1:], strict=True))
         if any(is_zero(x) or is_zero(y) for x, y in pairs):
@@ -281,7 +281,7 @@ def _sum(builder: Builder, a: Node, b: Node) -> Node:
     return builder.add(a, b)
 
 
-def _settled(builder: Builder, value: Node, cases: Node) -> Node:
+def _select_cases(builder: Builder, value: Node, cases: Node) -> Node:
     """``value`` in its cases, 0 otherwise."""
     if cases.op is ops.CONST:
         return value
@@ -292,7 +292,7 @@ def _settled(builder: Builder, value: Node, cases: Node) -> Node:
     return builder.select(builder.less(zero, cases), value, zero)
 
 
-def _narrowed(builder: Builder, cases: Node, condition: Node, holds: bool) -> Node:
+def _narrow_cases(builder: Builder, cases: Node, condition: Node, holds: bool) -> Node:
     """The subset of ``cases`` in which ``condition`` equals ``holds``."""
     while cases.op is ops.SELECT and cases.args[0] is condition:
         cases = cases.args[1] if holds else cases.args[2]
@@ -303,7 +303,7 @@ def _narrowed(builder: Builder, cases: Node, condition: Node, holds: bool) -> No
 
 
 def _active_part(graph: _Graph, result: Node) -> list[Node]:
-    """The nodes between ``result`` and the inputs that move, in order of evaluation."""
+    """The nodes between ``result`` and the moving inputs, in order of evaluation."""
     seen: set[Node] = set()
     stack = [result] if result in graph.moving else []
     while stack:
@@ -321,13 +321,13 @@ WAYS = {"forward": _forward, "reverse": _reverse}
 
 
 def _cheaper(graph: _Graph) -> tuple[str, ...]:
-    """The ways worth building, by an estimate of their operations.
+    """The modes worth building, by an estimate of their operations.
 
-    Across an edge of the graph goes one product or sum per direction that reaches it from the inputs (forward), or per
-    element of the output that can be reached from it (reverse).  The estimate misses what folds or is shared, which is
-    why close calls are decided by the operations really emitted, where trying both is cheap.
+    Each edge of the graph costs one product or sum per direction that reaches it from the inputs (forward), or per
+    element of the output that is reachable from it (reverse).  The estimate ignores folding and sharing; close calls
+    are therefore decided by counting emitted operations, if building both modes is cheap.
     """
-    directions: dict[Node, int] = {}  # sets as bits
+    directions: dict[Node, int] = {}  # sets as bit masks
     elements: dict[Node, int] = {}
     for position, node in enumerate(graph.results):
         elements[node] = elements.get(node, 0) | 1 << position
@@ -362,10 +362,10 @@ def _operations(entries: list[list[Node]]) -> int:
 def push_forward(
     program: Program, directions: Sequence[Directions], weights: Sequence[Array], names: tuple[str, Sequence[str]]
 ) -> Program:
-    """The program of how all outputs change along one combination of directions.
+    """The program of the change of all outputs along one combination of directions.
 
-    directions   of inputs, at most once of each
-    weights      further inputs of the new program: those of the directions of each input
+    directions   of inputs, at most one entry per input
+    weights      further inputs of the new program: the coefficients of each input's directions
     names        of the new program and of its outputs
     """
     inputs = (*program.inputs, *weights)
@@ -373,11 +373,11 @@ def push_forward(
     builder = Builder()
     new = builder.copy(program)
     changes = {
-        chosen.array: _weighed(builder, _columns(builder, program, chosen), len(program.inputs) + k)
+        chosen.array: _apply_weights(builder, _columns(builder, program, chosen), len(program.inputs) + k)
         for k, chosen in enumerate(directions)
     }
     if program.loops:
-        return _Pushed(program, changes).program(inputs, outputs, names[0])
+        return _DifferentiatedLoops(program, changes).program(inputs, outputs, names[0])
     seeds = {
         builder.input(array, element): {0: change}
         for array, of_elements in changes.items()
@@ -389,8 +389,8 @@ def push_forward(
     return Program(inputs, outputs, reachable(pushed), pushed, names[0])
 
 
-def _weighed(builder: Builder, columns: dict[int, Partials], weights: int) -> dict[int, Node]:
-    """For each element that moves, its derivatives times the elements of an input."""
+def _apply_weights(builder: Builder, columns: dict[int, Partials], weights: int) -> dict[int, Node]:
+    """For each moving element, its derivatives multiplied by the elements of an input."""
     changes = {}
     for element, partials in columns.items():
         terms = [builder.mul(partial, builder.input(weights, k)) for k, partial in partials.items()]
@@ -399,15 +399,15 @@ def _weighed(builder: Builder, columns: dict[int, Partials], weights: int) -> di
     return changes
 
 
-class _Pushed:
-    """Loops in which changes accompany the values.
+class _DifferentiatedLoops:
+    """Loops that store changes beside the values.
 
-    Memory is four stretches of cells: values, changes of these, changes of inputs that are not inputs themselves, and
-    the values of results that are read, as outputs are the changes.
+    Memory consists of four ranges of cells: values, their changes, changes of inputs that have to be computed, and
+    values of results that are read back, because the outputs are the changes.
 
-    changes   for each input that moves, the changes of its elements: nodes over the inputs of the new program
-    moving    for each stretch of memory, where changes are stored; wherever a body reads or writes one at some
-              iteration, it does so at all
+    changes   for each moving input, the changes of its elements: nodes over the inputs of the new program
+    moving    for each range of memory, the elements with stored changes.  A place of a body counts as moving in all
+              iterations if it is moving in any
     """
 
     def __init__(self, program: Program, changes: dict[int, dict[int, Node]]):
@@ -418,7 +418,7 @@ class _Pushed:
             array: nodes for array, nodes in changes.items() if self._change_of_input[array].space == CELL
         }
         needed = {place.array for body, _ in program.bodies for place in body.reads if place.space == OUTPUT}
-        self._value_of_output = {k: self._taken(program.outputs[k].size) for k in sorted(needed)}
+        self._value_of_output = {k: self._allocate(program.outputs[k].size) for k in sorted(needed)}
         self._moving: dict[tuple[str, int], np.ndarray] = {(CELL, 0): np.zeros(program.cells, bool)}
         complete = not program.sparse  # every element is written
         self._moving |= {(OUTPUT, k): np.full(array.size, complete) for k, array in enumerate(program.outputs)}
@@ -442,21 +442,21 @@ class _Pushed:
 
     # -- where changes lie ------------------------------------------------------------------------------
 
-    def _taken(self, count: int) -> int:
-        """Where so many more cells begin."""
+    def _allocate(self, count: int) -> int:
+        """Allocate cells; returns the first."""
         self._count += count
         return self._count - count
 
     def _laid_out(self, array: int, changes: dict[int, Node]) -> Place:
-        """Where the changes of an input begin: in another input, if they are its elements."""
+        """Start of the changes of an input: inside another input if they are its elements, otherwise in cells."""
         nodes = [changes.get(element) for element in range(self._old.inputs[array].size)]
         values = [node.value for node in nodes if node is not None and node.op is ops.INPUT]
         if values and values == [(values[0][0], element) for element in range(len(nodes))]:
             return Place(INPUT, values[0][0], None, 0)
-        return Place(CELL, 0, None, self._taken(len(nodes)))
+        return Place(CELL, 0, None, self._allocate(len(nodes)))
 
     def _changes_of_inputs(self) -> For:
-        """What computes changes of inputs that are not inputs themselves."""
+        """A loop that computes changes of inputs that are not inputs themselves."""
         nodes, places, zero = [], [], Builder().const(0.0)
         for array, changes in self._in_cells.items():
             start = self._change_of_input[array]
@@ -471,7 +471,7 @@ class _Pushed:
         return For("changes of inputs", (body,), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))
 
     def _zeros(self, output: int, start: int) -> For:
-        """What results are before they are written."""
+        """A loop that sets results to zero before they are written."""
         body = body_between([Builder().const(0.0)], [Place(CELL, 0, 0, start)], lambda _: None, "zeros")
         elements = np.arange(self._old.outputs[output].size, dtype=np.int32)
         return For("zeros of results", (body,), np.zeros(len(elements), np.int32), elements[:, None])
@@ -492,7 +492,7 @@ class _Pushed:
     # -- what changes -----------------------------------------------------------------------------------
 
     def _touches(self, body: Body, number: int, read: bool) -> bool:
-        """Whether a place of a body is one of changes, too."""
+        """Whether a place of a body has stored changes in any iteration."""
         place = (body.reads if read else body.writes)[number]
         if place.space == INPUT:
             return place.array in self._change_of_input
@@ -508,7 +508,7 @@ class _Pushed:
         return [number for number in range(len(body.reads)) if self._touches(body, number, read=True)]
 
     def _spread(self) -> None:
-        """Mark where changes are stored, until nothing is added."""
+        """Mark elements with stored changes, up to a fixed point."""
         before = -1
         while before != (before := sum(map(np.count_nonzero, self._moving.values()))):
             for body, _ in self._old.bodies:
@@ -522,7 +522,7 @@ class _Pushed:
                         self._mark(body, number, read=False)
 
     def _pushed(self, body: Body) -> Body:
-        """A body that takes and gives changes beside the values."""
+        """The body extended by the changes of its values."""
         builder = Builder()
         new = builder.copy(body.program)
         results = [new[node] for node in body.program.results[0]]

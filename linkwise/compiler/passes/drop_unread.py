@@ -1,4 +1,4 @@
-"""Pass: what loops compute and nothing reads is not computed."""
+"""Pass: remove loop results that nothing reads."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..ir.program import CELL, OUTPUT, Body, Program, reachable
 
 
 def drop_unread(program: Program) -> Program:
-    """The program without writes of cells that neither become results nor are read for what does."""
+    """The program without writes of dead cells: neither results nor read by a live computation."""
     if not program.loops:
         return program
-    used = np.zeros(program.cells + 1, bool)  # the last stands for zeros
+    used = np.zeros(program.cells + 1, bool)  # the last element represents zero
     for cells in program.results:
         used[cells] = True
     accesses: dict[tuple[Body, bool], dict[int, list[np.ndarray]]] = {}
@@ -25,7 +25,7 @@ def drop_unread(program: Program) -> Program:
                 accesses.setdefault((body, is_read), {}).setdefault(number, []).append(elements)
 
     def kept(body: Body) -> list[int]:
-        """The numbers of the results of a body that something is computed from."""
+        """Numbers of the live results of a body."""
         cells = accesses.get((body, False), {})
         written = [k for k, place in enumerate(body.writes) if place.space == OUTPUT]
         return sorted([*written, *(k for k, parts in cells.items() if any(used[x].any() for x in parts))])

@@ -18,7 +18,7 @@ def fuse_multiply_add(program: Program) -> Program:
     uses.update(node for group in program.results for node in group)
     depth: dict[Node, int] = {}
     new: dict[Node, Node] = {}
-    for index, node in enumerate(program.nodes):  # no two become equal: nothing is to be folded or shared
+    for index, node in enumerate(program.nodes):  # no builder: nodes stay distinct, nothing is folded or shared
         depth[node] = 1 + max([depth[arg] for arg in node.args], default=0)
         product = _product_to_fuse(node, uses, depth)
         if product is None:
@@ -34,7 +34,7 @@ def fuse_multiply_add(program: Program) -> Program:
 
 
 def _product_to_fuse(node: Node, uses: Counter, depth: dict[Node, int]) -> Node | None:
-    """The operand of a sum or difference to be fused into it, if there is one."""
+    """The operand of a sum or difference to be fused into it, or None."""
     if node.op is not ops.ADD and node.op is not ops.SUB:
         return None
     candidates = [arg for arg in node.args if arg.op is ops.MUL and uses[arg] == 1]

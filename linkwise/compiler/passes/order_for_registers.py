@@ -1,4 +1,4 @@
-"""Pass: put the nodes in an order of evaluation in which few values are alive at a time."""
+"""Pass: order the nodes so that few values are alive at a time."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections import OrderedDict
 
 from ..ir.program import Node, Program, leaves_before_use
 
-NEAR = 28  # values that were computed or used last: those that are in registers, more or less
+NEAR = 28  # number of recently computed or used values, assumed to be in registers
 
 
 def order_for_registers(program: Program) -> Program:
-    """The program with nodes reordered for few live values. It must be the last pass, since rebuilding a graph
-    restores the order of creation.
+    """The program with nodes reordered for few live values. It must be the last pass, since rebuilding a graph restores
+    the order of creation.
 
-    List scheduling: of all nodes whose operands are there, the one comes next that is the last user of most
-    operands in registers; among equals the first in the given order.  The given order is that of the recursions, link
-    by link, which already keeps values short-lived: over twelve recursions this pass took up to a fifth off the values
-    alive and off the spills of an ideal register file, while depth-first orders from the outputs had up to 2.6 times
-    the values alive and ran up to a third slower.  An operand that waits in memory frees no register: sums whose terms
-    come one by one, as in eliminations, would be loaded and stored for each.  Constants and inputs cost nothing until
-    they are used and are placed right before their first use.
+    List scheduling: of all ready nodes, the one that is the last user of most operands in registers comes next; ties
+    keep the given order.  The given order is that of the recursions, link by link, which already keeps values
+    short-lived: over twelve recursions this pass removed up to a fifth of live values and of spills of an ideal
+    register file.  Depth-first orders from the outputs had up to 2.6 times the live values and ran up to a third
+    slower.  An operand that waits in memory frees no register: otherwise sums with terms at different times, as in
+    eliminations, would be loaded and stored for each term.  Constants and inputs cost nothing until they are used and
+    are placed right before their first use.
     """
     position = {node: i for i, node in enumerate(program.nodes)}
     operands = {node: tuple(dict.fromkeys(arg for arg in node.args if arg.args)) for node in program.nodes if node.args}
@@ -28,10 +28,10 @@ def order_for_registers(program: Program) -> Program:
     for node, args in operands.items():
         for arg in args:
             users[arg].append(node)
-    missing = {node: len(args) for node, args in operands.items()}  # operands still to be computed
-    waiting = {node: len(nodes) for node, nodes in users.items()}  # users still to be computed
+    missing = {node: len(args) for node, args in operands.items()}  # number of operands still to be computed
+    waiting = {node: len(nodes) for node, nodes in users.items()}  # number of users still to be computed
 
-    near: OrderedDict[Node, None] = OrderedDict()  # the latest last
+    near: OrderedDict[Node, None] = OrderedDict()  # most recent last
 
     def entry(node: Node) -> tuple[int, int]:
         freed = sum([waiting[arg] == 1 and arg in near for arg in operands[node]])
@@ -44,8 +44,8 @@ def order_for_registers(program: Program) -> Program:
         freed, _ = heapq.heappop(ready)
         node = program.nodes[_]
         if node in order:
-            continue  # came up earlier, when it had become the last user of one more operand
-        if freed and entry(node)[0] > freed:  # an operand is far by now
+            continue  # a stale entry: queued again when the node became the last user of one more operand
+        if freed and entry(node)[0] > freed:  # an operand has left the registers
             heapq.heappush(ready, entry(node))
             continue
         order[node] = None

@@ -1,8 +1,8 @@
-"""Pass: schedule the nodes of one limb after those of another, within each sweep.
+"""Pass: within each sweep, schedule the nodes limb by limb.
 
-An order of sweeps has the values of a whole mechanism alive between a sweep towards the tips and the one back; limb by
-limb, it is those of one limb.  Inverse dynamics of a humanoid has 130 values alive at a time instead of 426, its mass
-matrix 102 instead of 228.
+In an order by sweeps the values of the entire mechanism are alive between the outward and the inward sweep; limb by
+limb, only the values of one limb.  Inverse dynamics of a humanoid has 130 live values instead of 426, its mass matrix
+102 instead of 228.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from ..ir.program import Node, Program, leaves_before_use
 @dataclass(frozen=True)
 class Rule:
     """Scheduling rule. ``last``: continue with the limb of the last or the first ready node. ``newest``: within a limb
-    take the node that uses the newest value, or the one that is the last user of most operands.
-    """
+    choose the node that uses the newest value, or the last user of most operands."""
 
     last: bool
     newest: bool
@@ -35,9 +34,8 @@ def order_limb_by_limb(program: Program, rule: Rule) -> Program:
 
 
 class _Schedule:
-    """List scheduling.  A node that is the last user of two operands comes next wherever it is; else the nodes of a
-    limb go on until none of them has its operands.  Nodes of constants and inputs alone come right before their first
-    use."""
+    """List scheduling. A node that is the last user of two operands comes first; otherwise a limb continues until it
+    has no ready node. Nodes of constants and inputs alone come right before their first use."""
 
     def __init__(self, program: Program, rule: Rule):
         self.program, self.rule = program, rule
@@ -49,15 +47,15 @@ class _Schedule:
                 self.users[arg].append(node)
         self.limb = limbs(program, self.users)
         self.at_use = {n for n in self.operands if _is_computed_at_use(n)}
-        self.waiting = {node: len(users) for node, users in self.users.items()}  # users still to be computed
-        self.missing = {  # operands still to be computed
+        self.waiting = {node: len(users) for node, users in self.users.items()}  # number of users still to be computed
+        self.missing = {  # number of operands still to be computed
             node: sum(arg not in self.at_use for arg in args)
             for node, args in self.operands.items()
             if node not in self.at_use
         }
         self.order: dict[Node, int] = {}
         self.ready: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
-        self.freeing: list[tuple[int, int, int]] = []  # of all limbs, those that leave fewer values alive
+        self.freeing: list[tuple[int, int, int]] = []  # ready nodes of all limbs that reduce the number of live values
 
     def ordered(self) -> Program:
         for node, count in self.missing.items():
@@ -131,7 +129,7 @@ class _Schedule:
 
 
 def _is_computed_at_use(node: Node) -> bool:
-    """Operations of constants and inputs, and the sine or cosine of one."""
+    """Whether a node is an operation on constants and inputs, or the sine or cosine of one."""
     args = [arg for arg in node.args if arg.args]
     return not args or (node.op in (ops.SIN, ops.COS) and not any(arg.args for arg in args[0].args))
 
@@ -139,8 +137,8 @@ def _is_computed_at_use(node: Node) -> bool:
 def limbs(program: Program, users: dict[Node, list[Node]]) -> dict[Node, str]:
     """The limb of each computed node, named by one of its links.
 
-    Nodes know which link has asked for them first (the end of their section).  The links that have most values in
-    common make up a tree; where more than two others hang on a link, limbs end.
+    A node belongs to the link at the end of its section.  The spanning tree of links is chosen by shared values; a limb
+    ends at a link with more than two other neighbours.
     """
     link = {node: node.section.rpartition(": ")[2] if ": " in node.section else "" for node in users}
     for node in reversed(users):

@@ -1,4 +1,4 @@
-"""A loop over time: a program that runs again and again, what it returns being what it takes next."""
+"""Loop over time: a program that runs repeatedly, its outputs becoming its next inputs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def scan(
     registers: int = 1,
     last: Collection[str] = (),
 ) -> Program:
-    """The program over time: for each record it runs ``repeats`` times, and its outputs are kept then.
+    """The program over time: ``repeats`` runs for each record, after which its outputs are stored.
 
     carried     output -> input: each output replaces the input of this name before the next run.  All outputs are
-                listed, and have the shapes of the inputs; what is given for these inputs starts the first run
-    per_run     inputs with a value for every run: shape ``(records, repeats) + core``.  All others stay the same
-    registers   how many vector registers a value takes
-    last        outputs of which no records are kept, but what they are in the end; others are ``(records,) + core``
+               listed and have the shapes of these inputs, whose given values start the first run
+    per_run     inputs with a value for every run: shape ``(records, repeats) + core``.  All other inputs stay the same
+    registers   number of vector registers per value
+    last        outputs returned at the end only, without records; others have shape ``(records,) + core``
     """
     inputs, outputs = ({array.name: array for array in side} for side in (program.inputs, program.outputs))
     back = set(carried.values())

@@ -1,4 +1,4 @@
-"""Loops taken apart: iteration after iteration as straight-line code."""
+"""Pass: unroll loops into straight-line code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..ir.program import CELL, NUMBER, OUTPUT, Body, Node, Program, reachable
 
 
 def unroll(program: Program) -> Program:
-    """The program with straight-line code that computes the same; loops over time stay."""
+    """An equivalent program of straight-line code; loops over time stay."""
     if not program.loops:
         return program
     builder = Builder()

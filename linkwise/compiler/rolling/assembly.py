@@ -1,12 +1,12 @@
-"""From values that belong to link classes to loops over the links.
+"""Assemble loops over the links from values traced once per link class.
 
-A value is computed in the sweep by which everything that it depends on is known, or where it is first needed if it
-depends on inputs alone.  What a later sweep needs is kept in cells of the link's own.  What passes between neighbours
-lies in exchange cells, which are used again as soon as the last neighbour has taken it.  Values that depend on the
-mechanism's numbers alone are computed here, for all links, and become numbers of the table.
+A value is computed in the first sweep in which its operands are known; values of inputs alone, in the first sweep that
+needs them.  Values needed by a later sweep are kept in cells of the link.  Values that pass between neighbours are
+stored in exchange cells, which are reused once the last neighbour has read them.  Values of the mechanism's numbers
+alone are computed here for all links and become numbers of the table.
 
-Sweeps that are made once are loops over groups of links.  Entries of matrices are computed by nested loops: along the
-path from every degree of freedom to the root, or in sweeps over all links for every column.
+Sweeps that run once are loops over groups of links.  Entries of matrices are computed by nested loops: along the path
+from every degree of freedom to the root, or in sweeps over all links for every column.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from ..ir.builder import BodyBuilder
 from ..ir.program import CELL, NUMBER, OUTPUT, Array, Body, For, Node, Place, Program, reachable
 from ..targets.numpy_reference import MEANING
 from ..trace import Symbol
-from .groups import grouped, parents_of, with_few_positions
+from .groups import drop_redundant_positions, group_parents, grouped
 from .packed_matrices import OF_PAIRS, Packing
 from .values import FROM_THE_END, HERE, OWN, TABLE, THERE, Leaves, Positions, Result, Values
 
-Source = tuple[int, Dof | None]  # a class, and where it gives several values, the degree of freedom
-Exchanged = dict[tuple[int, int], dict[Source, Node]]  # by quantity and number, the values of the classes that give it
-Store = tuple[Place, Node, bool]  # where, what, and whether it is added to what is there
+Source = tuple[int, Dof | None]  # link class, and the degree of freedom if it provides several values
+Exchanged = dict[tuple[int, int], dict[Source, Node]]  # by quantity and number, the values by source class
+Store = tuple[Place, Node, bool]  # place, value, and whether it is added
 
 NOTHING = Body(Program((Array("reads", (0,)),), (Array("writes", (0,)),), (), ((),), "column"), (), ())
 
 
 class Assembly:
-    """The program with loops of an algorithm that was traced once per link class, on a mechanism.
+    """The program with loops for a mechanism, of an algorithm traced once per link class.
 
-    exchanged    what passes between links and is used
-    offsets      by quantity and number, the sweep in which it passes and its offset in the exchange cells
-    stores       by sweep and class, what is written
-    beginnings   by class and degree of freedom of its joint, what is written where its path to the root begins
-    computed     by class and sweep, the values that are computed
-    kept         by class, the values that are kept for later sweeps, and in which of the link's cells
-    columns      by class, the values that are numbers of the table, and in which column
-    rows         where the numbers of each link begin
+    exchanged    values that pass between links and are used
+    offsets      by quantity and number, the sweep and the offset in the exchange cells
+    stores       by sweep and class, the values to write
+    beginnings   by class and degree of freedom of its joint, the values to write at the start of its path to the root
+    computed     by class and sweep, the values to compute
+    kept         by class, the values kept for later sweeps with their cells of the link
+    columns      by class, the values in the table with their columns
+    rows         start of each link's numbers
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Assembly:
         for k, link_class in enumerate(self.link_classes):
             self.class_of[list(link_class.links)] = k
         self.groups = grouped(mechanism.tree.parents, self.class_of.tolist())
-        self.parents_of_groups = parents_of(self.groups, mechanism.tree.parents)
+        self.parents_of_groups = group_parents(self.groups, mechanism.tree.parents)
         self.exchanged = self._exchanged()
         exchanged_nodes = [node for values in self.exchanged.values() for node in values.values()]
         self.values = Values(rolling, leaves, [*(result.node for result in results), *exchanged_nodes])
@@ -93,7 +93,7 @@ class Assembly:
         starts = packed + region + np.concatenate([[0], np.cumsum(own_sizes[self.class_of])])
         self.of_links = np.stack([starts[:-1], self.rows, *self.positions.columns.values()], axis=-1)
         loops = [
-            self._along_paths(packed)
+            self._path_loop(packed)
             if direction == ALONG_PATHS
             else self._loop(sweep, packed + blocks[sweep][0] * self.widths[sweep])
             for sweep, direction in enumerate(self.rolling.directions)
@@ -123,12 +123,12 @@ class Assembly:
                 quantity, k = passed
                 if (quantity.number, k) not in exchanged:
                     sources = self.rolling.gives(quantity)
-                    values = {source: self._given_by(quantity, source)[k] for source in sources}
+                    values = {source: self._outgoing_numbers(quantity, source)[k] for source in sources}
                     exchanged[quantity.number, k] = values
                     stack.extend(values.values())
         return exchanged
 
-    def _given_by(self, passed: Passed, source: Source) -> list[Node]:
+    def _outgoing_numbers(self, passed: Passed, source: Source) -> list[Node]:
         """The numbers that links of a class pass on."""
         builder = self.leaves.builder
         form, numbers = self.rolling.given(passed, *source)
@@ -138,11 +138,11 @@ class Assembly:
         return [x.node if isinstance(x, Symbol) else builder.const(x) for x in numbers]
 
     def _exchange_offsets(self) -> tuple[dict[tuple[int, int], tuple[int, int]], list[int]]:
-        """``offsets``, and how many numbers pass in each sweep."""
+        """``offsets``, and the amount of numbers that pass in each sweep."""
         widths = [0] * len(self.rolling.directions)
         offsets = {}
         for number, k in sorted(self.exchanged):
-            sweep = self.rolling.sweep_of(self.rolling.passed[number])
+            sweep = self.rolling.sweep_index(self.rolling.passed[number])
             offsets[number, k] = (sweep, widths[sweep])
             widths[sweep] += 1
         return offsets, widths
@@ -152,7 +152,7 @@ class Assembly:
             along = place.outer is not None and not by_column
             least = self.rolling.columns if by_column else self.rolling.paths if along else 0
             sweep = max(self.values.known[node], least)
-            if self.rolling.repeated_from(sweep) != (least if along or by_column else -1):
+            if self.rolling.first_repetition(sweep) != (least if along or by_column else -1):
                 raise NotRolled("a result of one link depends on those further out, one by one")
             self.stores[sweep][link_class].append((place, node, False))
 
@@ -177,8 +177,8 @@ class Assembly:
         return {node: column for column, node in enumerate(nodes)}
 
     def _tables(self) -> np.ndarray:
-        """The numbers of all links: row by row, one class after the other; before them those of the identity, whose
-        rows are parts of one row of zeros with a one in the middle."""
+        """The numbers of all links, row by row and class by class. They follow the numbers of the identity matrix,
+        whose rows are windows of one row of zeros with a one in the middle."""
         n, starts = self.dofs, FROM_THE_END in self.positions.columns
         parts = [np.eye(1, 2 * n - 1, n - 1)[0] if starts else np.zeros(0)]
         self.rows = np.zeros(len(self.parents), dtype=int)
@@ -189,7 +189,7 @@ class Assembly:
         return np.concatenate(parts)
 
     def _numbers_of_links(self, table: np.ndarray, nodes: Sequence[Node]) -> np.ndarray:
-        """(links, nodes): the nodes' values for every link of a class."""
+        """(links, nodes): values of the nodes for every link of a class."""
         tables: dict[Node, np.ndarray] = {}
         with np.errstate(all="ignore"):
             for node in reachable([nodes]):
@@ -205,7 +205,7 @@ class Assembly:
     # -- bodies -----------------------------------------------------------------------------------------
 
     def _body(self, sweep: int, link_classes: Sequence[int], outwards: bool) -> Body | None:
-        """What links of these classes do, each but the first carried by the one before; None if that is nothing."""
+        """The body for links of these classes, each the child of the one before; None if empty."""
         body, handed = BodyBuilder(), None
         members = list(enumerate(link_classes))[:: 1 if outwards else -1]
         for member, k in members:
@@ -227,9 +227,9 @@ class Assembly:
         handed: dict[int, Node] | None,
         is_last: bool,
     ) -> dict[int, Node]:
-        """Add what a link of an iteration computes and stores, ``who`` being the sweep, its class and its number in the
-        iteration.  It takes what the one before has ``handed`` on, by offset (None: it is the first), and hands on to
-        the next one in place of storing, unless it ``is_last``."""
+        """Extend a body by one link of an iteration. ``who``: sweep, class and number of the link in the iteration.
+        ``handed``: values from the link before, by offset (None for the first link). The link hands values to the next
+        one in registers; the last one stores them."""
         sweep, k, member = who
 
         def source(node: Node) -> Place | Node | None:
@@ -238,7 +238,7 @@ class Assembly:
             place = self._place(node, sweep, k)
             if handed is not None and place.base in (HERE, THERE):
                 return handed[place.offset]
-            return self.positions.of_member(place, member)
+            return self.positions.member_place(place, member)
 
         value = body.values([node for _, node, _ in stores], source)
         hands_on: dict[int, Node] = {}
@@ -248,12 +248,12 @@ class Assembly:
             if not is_last and place.base in (HERE, THERE):
                 hands_on[place.offset] = here
                 continue
-            place = self.positions.of_member(place, member)
+            place = self.positions.member_place(place, member)
             body.write(place, body.builder.add(body.read(place), here) if adds else here)
         return hands_on
 
     def _place(self, node: Node, sweep: int, k: int) -> Place:
-        """Where a value lies that is not computed in a sweep, for the first link of an iteration."""
+        """Place of a value that another sweep computes, for the first link of an iteration."""
         if self.values.tabular[node]:
             return Place(NUMBER, 0, TABLE, self.columns[k][node])
         if node.op is ops.INPUT:
@@ -269,7 +269,7 @@ class Assembly:
     # -- loops ------------------------------------------------------------------------------------------
 
     def _loop(self, sweep: int, exchange: np.ndarray) -> For:
-        """One sweep, whose exchange cells begin at ``exchange`` for each group."""
+        """The loop of one sweep, whose exchange cells begin at ``exchange`` for each group."""
         direction = self.rolling.directions[sweep]
         outwards = direction == BASE_TO_TIP
         link_classes = dict.fromkeys(group.link_classes for group in self.groups)
@@ -279,23 +279,23 @@ class Assembly:
         order = np.flatnonzero(which >= 0)[:: 1 if outwards else -1]
         parents = np.array(self.parents_of_groups)
         there = np.where(parents >= 0, exchange[parents], 0)
-        positions = np.column_stack([exchange, there, self._of_members])[order].astype(np.int32)
+        positions = np.column_stack([exchange, there, self._member_positions])[order].astype(np.int32)
         label = _label(bodies.values(), direction.replace("_", " "))
-        return with_few_positions(For(label, tuple(bodies.values()), which[order], positions))
+        return drop_redundant_positions(For(label, tuple(bodies.values()), which[order], positions))
 
     @cached_property
-    def _of_members(self) -> np.ndarray:
-        """(groups, positions of all their links): where there are fewer links, those of the last again."""
+    def _member_positions(self) -> np.ndarray:
+        """Positions of all links per group, (groups, positions); shorter groups repeat their last link."""
         most = max(len(group.links) for group in self.groups)
         members = np.array([(*group.links, *group.links[-1:] * (most - len(group.links))) for group in self.groups])
         return self.of_links[members].reshape(len(members), -1)
 
-    def _along_paths(self, start: int) -> For:
+    def _path_loop(self, start: int) -> For:
         """Nested loops from every degree of freedom to the root, link by link.
 
-        The outer loop begins a path for each degree of freedom: it copies what that hands to the parent of its link.
-        The inner one goes from there through the ancestors to the ground.  What goes along lies in one of two places by
-        turns, so that it is never written where it is still to be read; they begin at the cell ``start``.
+        The outer loop begins a path for each degree of freedom: it copies the values for the parent of its link. The
+        inner loop continues through the ancestors to the ground.  Values along the path alternate between two buffers,
+        so that no value is overwritten before it is read; the buffers begin at cell ``start``.
         """
         sweep, parents = self.rolling.paths, self.parents
         depths, width = np.zeros(len(parents), dtype=int), self.widths[sweep]
@@ -313,7 +313,7 @@ class Assembly:
         row_of = np.full(len(parents) + 1, -1, dtype=np.int32)  # the last stands for the ground
         row_of[inner] = np.arange(len(inner))
         label = _label(bodies, "paths to the root")
-        rows = with_few_positions(For(label, tuple(bodies), which[inner], positions[inner]))
+        rows = drop_redundant_positions(For(label, tuple(bodies), which[inner], positions[inner]))
         begun = [(i, dof) for i, k in enumerate(self.class_of.tolist()) for j, dof in self.beginnings if j == k]
         links, dofs = np.array(begun, dtype=np.int32).reshape(-1, 2).T
         rows = replace(rows, first=row_of[parents[links]], following=row_of[parents[inner]])
@@ -325,17 +325,17 @@ class Assembly:
                 bases[:, number] = self.packing.of_pairs[self.packing.dof_starts[links] + dofs]
         numbers = {key: number for number, key in enumerate(self.beginnings)}
         begins = np.array([numbers[self.class_of[i], dof] for i, dof in begun], dtype=np.int32)
-        return with_few_positions(For(rows.label, tuple(self._path_beginnings()), begins, bases, rows))
+        return drop_redundant_positions(For(rows.label, tuple(self._path_beginnings()), begins, bases, rows))
 
     def _path_beginnings(self) -> Iterator[Body]:
-        """What links of each class write at the beginning of a path, of what they have kept."""
+        """Kept values that links of each class write at the start of a path."""
         for (k, dof), stores in self.beginnings.items():
             body = BodyBuilder()
             self._add_member(body, (self.rolling.paths, k, 0), stores, None, True)
             yield body.body(f"path_of_kind_{k}_{dof}")
 
     def _each_column(self, sweeps: Sequence[For]) -> For:
-        """Sweeps that are made for each column of matrices, all links one after the other."""
+        """Sweeps that run for each column of matrices, over all links in order."""
         firsts = accumulate((len(loop.bodies) for loop in sweeps), initial=0)
         which = np.concatenate([loop.which + first for loop, first in zip(sweeps, firsts, strict=False)])
         bodies = tuple(body for loop in sweeps for body in loop.bodies)
@@ -351,7 +351,7 @@ class Assembly:
         return For("columns", (NOTHING,), zeros, around, rows)
 
     def _is_sparse(self, before: Program, by_columns: bool) -> bool:
-        """Whether something is not written that is a result, or that columns are read from."""
+        """Whether some elements of results, or of inputs of column sweeps, are not written."""
         written = sum(times * sum(place.space == OUTPUT for place in body.writes) for body, times in before.bodies)
         if not by_columns:
             return written < sum(array.size for array in before.outputs)
@@ -360,8 +360,8 @@ class Assembly:
         return written < len(matrices) * self.dofs**2
 
     def _blocks(self, sweep: int) -> tuple[np.ndarray, int]:
-        """The block of exchange cells that each group has in a sweep, and how many blocks there are: a block is free
-        again when the group whose neighbours meet in it has been passed, and all of them."""
+        """The block of exchange cells of each group in a sweep, and the number of blocks. A block is free again once
+        its group and all its neighbours have been visited."""
         parents = self.parents_of_groups
         if self.rolling.directions[sweep] == ALONG_PATHS:
             return np.zeros(0, dtype=int), 2
@@ -400,6 +400,6 @@ class Assembly:
 
 
 def _label(bodies: Iterable[Body], otherwise: str) -> str:
-    """What the sweep does that most of the first body's operations are of."""
+    """The name of the sweep with most operations in the first body."""
     sections = (n.section.rpartition(": ")[0] for body in bodies for n in body.program.nodes if n.args)
     return next((section for section in sections if section), otherwise)

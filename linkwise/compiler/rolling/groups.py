@@ -1,7 +1,7 @@
-"""Links in a row: iterations that do several links at once.
+"""Groups of links: iterations that process several links of a chain at once.
 
-What passes between the links of an iteration stays in registers where it can, and never goes through memory that other
-iterations read.  Links that are carried by the only neighbour of their class, one after the other, are such a row.
+Values between the links of an iteration stay in registers if possible, and never pass through memory of other
+iterations.  A group is a chain of links of one class, each the only child of the one before.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 
 from ..ir.program import Body, For, Place
 
-IN_A_ROW = 2  # links of an iteration: more gained 1 % and took longer to compile
-MANY = 16  # iterations of a class from which on their code is worth its length
+IN_A_ROW = 2  # maximum links per iteration: more gained 1 % and took longer to compile
+MANY = 16  # minimum iterations of a class that justify the longer code
 
 
 class Group(NamedTuple):
-    """The links of an iteration, from base to tip: each but the first is the only child of the one before."""
+    """The links of an iteration, from base to tip: each except the first is the only child of the one before."""
 
     links: tuple[int, ...]
     link_classes: tuple[int, ...]
@@ -29,7 +29,7 @@ class Group(NamedTuple):
 def grouped(parents: Sequence[int], class_of: Sequence[int]) -> list[Group]:
     """All links in groups, parents first."""
     children = Counter(parents)
-    rows: list[list[int]] = []  # links of one class that carry one another alone
+    rows: list[list[int]] = []  # chains of links of one class, each the only child
     row_of: list[list[int]] = []
     for i, parent in enumerate(parents):
         follows = parent >= 0 and children[parent] == 1 and class_of[parent] == class_of[i]
@@ -51,25 +51,24 @@ def grouped(parents: Sequence[int], class_of: Sequence[int]) -> list[Group]:
     return sorted(groups)
 
 
-def parents_of(groups: Sequence[Group], parents: Sequence[int]) -> list[int]:
-    """The group that carries each group; -1 on the ground."""
+def group_parents(groups: Sequence[Group], parents: Sequence[int]) -> list[int]:
+    """The parent group of each group; -1 for the ground."""
     group_of = {link: number for number, group in enumerate(groups) for link in group.links}
     return [group_of.get(parents[group.links[0]], -1) for group in groups]
 
 
-def with_few_positions(loop: For) -> For:
-    """The loop with redundant positions removed: one at a constant distance from an earlier one is replaced by it,
-    since positions are address registers.
-    """
-    bodies = (_with_few_positions(body, loop.bases[loop.which == k]) for k, body in enumerate(loop.bodies))
+def drop_redundant_positions(loop: For) -> For:
+    """The loop without redundant positions: a position at a constant distance from an earlier one is replaced by it,
+    since each position occupies an address register."""
+    bodies = (_drop_redundant_positions(body, loop.bases[loop.which == k]) for k, body in enumerate(loop.bodies))
     return replace(loop, bodies=tuple(bodies))
 
 
-def _with_few_positions(body: Body, bases: np.ndarray) -> Body:
+def _drop_redundant_positions(body: Body, bases: np.ndarray) -> Body:
     if len(bases) < 2:
         return body
     used = sorted({place.base for place in (*body.reads, *body.writes) if place.base is not None})
-    before: dict[int, tuple[int, int]] = {}  # by position, the one that stands for it, and how far it is from that
+    before: dict[int, tuple[int, int]] = {}  # by position, its substitute and the distance to it
     for k, base in enumerate(used):
         apart = bases[:, [base]] - bases[:, used[:k]]
         starts = [first for first, same in zip(used, (apart == apart[0]).all(axis=0), strict=False) if same]

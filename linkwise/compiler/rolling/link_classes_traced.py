@@ -1,7 +1,7 @@
-"""An algorithm traced once per link class.
+"""Trace an algorithm once per link class.
 
-The algorithm runs on a tree with one link for each class.  The numbers of that link, what it takes from its neighbours
-and its elements of the inputs are symbols of the class.  ``Assembly`` makes loops of what was traced.
+The algorithm runs on a tree with one link for each class.  The numbers of that link, values from its neighbours and its
+elements of the inputs are symbols of the class.  ``Assembly`` turns the trace into loops.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...mechanics.algorithms.algorithm import SHAPES, Algorithm
 from ...mechanics.joints import Joint
 from ...mechanics.operators.explain import Computation
 from ...mechanics.operators.spaces import COORDINATE, FORCE, JOINT, MOTION, Space
-from ...mechanics.recursions.link_classes import LinkClass, link_classes_of
+from ...mechanics.recursions.link_classes import LinkClass, classify_links
 from ...mechanics.recursions.pairs import Dof
 from ...mechanics.recursions.rolled import (
     ANY,
@@ -41,8 +41,8 @@ from .values import EVERY, FROM_THE_END, Leaf, Leaves, Positions, Result, starts
 
 
 class Axis(tuple[str, ...]):
-    """What the axis of an array counts: the numbers of q, of v, or the links, one after the other; () for an array that
-    belongs to no link."""
+    """The quantity that an axis of an array counts: q, v or links, possibly concatenated; () for an array that belongs
+    to no link."""
 
     def __add__(self, other: Any) -> Axis:
         return Axis((*self, *other))
@@ -54,12 +54,12 @@ class Axis(tuple[str, ...]):
 
 
 class _Counted:
-    """Stands for a mechanism where the shapes of arrays are asked for."""
+    """Stands in for a mechanism when shapes of arrays are evaluated."""
 
     nq, nv, n_links = Axis(("nq",)), Axis(("nv",)), Axis(("n_links",))
 
 
-Division = tuple[Axis, tuple[int, ...]]  # of an array among the links: its first axis, and the shape of what follows
+Division = tuple[Axis, tuple[int, ...]]  # of an array among the links: its first axis, and the rest of its shape
 
 
 def rolled(
@@ -70,14 +70,14 @@ def rolled(
     options: Mapping[str, Any],
     log: SweepLog,
 ) -> Program:
-    """The program with loops of an algorithm on the links of a tree; NotRolled where there is none."""
+    """The program with loops of an algorithm on the links of a tree; raises NotRolled if impossible."""
     if mechanism.coordinates.mimic_joints or not mechanism.bodies:
         raise NotRolled("joints mimic others, or there is no link")
     tree, algorithm = algorithm.tree_for(tree), dataclasses.replace(algorithm, on_tree=None)
     if not all(isinstance(link.joint, Joint) for link in tree.links):
         raise NotRolled("joints are looked at from elsewhere")
     frames = _frames_named(computed, mechanism)
-    link_classes = link_classes_of(tree.links, {frame.body for frame in frames})
+    link_classes = classify_links(tree.links, {frame.body for frame in frames})
     divided = DividedArrays(mechanism, _template(mechanism, link_classes, frames))
     inputs = [(name, _division(name, algorithm)) for name in algorithm.inputs]
     elements = [divided.elements(INPUT, k, *division) for k, (_, division) in enumerate(inputs)]
@@ -97,7 +97,7 @@ def rolled(
             return leaves.symbol(Leaf(link_class, passed=(passed, k)))
 
         def column(dof: Dof, matrix: int | None, leaves: Leaves = leaves) -> Scalar:
-            return leaves.symbol(Leaf(dof[0], divided.of_column(dof[1], matrix)))
+            return leaves.symbol(Leaf(dof[0], divided.column_element(dof[1], matrix)))
 
         rolling = Rolling(link_classes, mechanism.tree.parents, taken, _identity, assumed, column)
         links = [
@@ -106,11 +106,11 @@ def rolled(
             )
             for k, link_class in enumerate(link_classes)
         ]
-        at = RolledTree(divided.template, LinksOfClasses.of(links, rolling), tree.gravity, whole=mechanism)
-        given = symbols([Array(name, _shape(division, divided.template)) for name, division in inputs], builder)
-        for array, of_array in zip(given, elements, strict=True):
+        at = RolledTree(divided.template, LinksOfClasses.of(links, rolling), tree.gravity, full=mechanism)
+        arguments = symbols([Array(name, _shape(division, divided.template)) for name, division in inputs], builder)
+        for array, of_array in zip(arguments, elements, strict=True):
             leaves.update({x.node: Leaf(*element) for x, element in zip(array.ravel(), of_array, strict=True)})
-        values = algorithm.run(computed, at, given, options)
+        values = algorithm.run(computed, at, arguments, options)
         if rolling.confirmed():
             break
     packing, results = None, list[Result]()
@@ -151,13 +151,14 @@ def rolled(
 
 
 class DividedArrays:
-    """Where elements of arrays are that belong to links of a class; ``template`` is a mechanism with a link of each."""
+    """Positions of array elements that belong to links of a class; ``template`` is a mechanism with one link of each
+    class."""
 
     def __init__(self, mechanism: Mechanism, template: Mechanism):
         self.mechanism, self.template, self.positions = mechanism, template, Positions(mechanism)
 
     def elements(self, space: str, array: int, axis: Axis, core: tuple[int, ...]) -> list[tuple[int, Place]]:
-        """Of an array, in the trace: the link class of every element, and where links of it have theirs."""
+        """For each element of an array in the trace: its link class, and where links of this class store theirs."""
         width = int(np.prod(core, dtype=int))
         elements: list[tuple[int, Place]] = []
         offset = 0
@@ -169,8 +170,8 @@ class DividedArrays:
             offset += getattr(self.mechanism, quantity) * width
         return elements if axis else [(EVERY, Place(space, array, None, c)) for c in range(width)]
 
-    def of_column(self, dof: int, matrix: int | None) -> Place:
-        """A degree of freedom of links in a column of a matrix, or of the identity."""
+    def column_element(self, dof: int, matrix: int | None) -> Place:
+        """A link's degree of freedom in a column of a matrix, or of the identity matrix."""
         n, start = self.mechanism.nv, self.positions.number(("nv", 1))
         if matrix is None:
             from_the_end = self.positions.number(FROM_THE_END, np.zeros(self.mechanism.n_links, dtype=int))
@@ -180,7 +181,7 @@ class DividedArrays:
     def entries(
         self, array: int, matrix: RolledMatrixOfDofs, width: int, offset: int, builder: Builder
     ) -> Iterator[Result]:
-        """The entries of a matrix that begins at ``offset`` in an array whose rows have ``width`` elements."""
+        """The entries of a matrix that begins at ``offset`` in an array with rows of ``width`` elements."""
         start, row, diagonal = (self.positions.number(("nv", size)) for size in (1, width, width + 1))
         for (outer, inner), value in matrix.entries.items():
             if ANY not in (outer, inner):
@@ -195,7 +196,7 @@ class DividedArrays:
 def _packed(
     packing: Packing, matrices: Sequence[RolledMatrixOfDofs], positions: Positions, builder: Builder
 ) -> Iterator[Result]:
-    """The entries of matrices in cells."""
+    """The entries of packed matrices in cells."""
     ancestors, at_one_joint, of_pairs = packing.numbers(positions)
     for number, matrix in enumerate(matrices):
         sizes = Counter(outer[0] for outer, inner in matrix.entries if outer == inner)
@@ -220,7 +221,7 @@ def _is_symmetric(matrix: RolledMatrixOfDofs, builder: Builder) -> bool:
 
 
 def _matrices(algorithm: Algorithm, computed: tuple[Computation, ...] | None) -> tuple[int, ...] | None:
-    """If the result is matrices over the joints, the shape that stands before (nv, nv)."""
+    """The leading shape before (nv, nv), if the result consists of matrices over the joints."""
     if len(algorithm.outputs) > 1:
         return None
     (name,) = algorithm.outputs
@@ -235,14 +236,14 @@ def _matrices(algorithm: Algorithm, computed: tuple[Computation, ...] | None) ->
 
 
 def _is_in_blocks(name: str) -> bool:
-    """Whether an array is made of matrices over the joints, as derivatives of a state by a state are."""
+    """Whether an array consists of matrices over the joints, such as derivatives of a state by a state."""
     shape = _shape_in_axes(name) if name in SHAPES else ()
     return len(shape) == 2 and all(isinstance(size, Axis) and {*size} == {"nv"} for size in shape)
 
 
-def examples_of(tree: Tree) -> Tree:
-    """A tree with one link of each class, to be shown."""
-    link_classes = link_classes_of(tree.links)
+def list_examples(tree: Tree) -> Tree:
+    """A tree with one link of each class, for display."""
+    link_classes = classify_links(tree.links)
     links = tuple(
         dataclasses.replace(
             link_class.example, name=f"{link_class.example.name} and {len(link_class.links) - 1} like it"
@@ -265,7 +266,7 @@ def _node(value: Any, builder: Builder) -> Node:
 
 
 def _frames_named(computed: tuple[Computation, ...] | None, mechanism: Mechanism) -> list[Frame]:
-    """The frames that expressions are about."""
+    """The named frames in the expressions."""
     names = {
         space.link
         for frame in computed or ()
@@ -277,8 +278,8 @@ def _frames_named(computed: tuple[Computation, ...] | None, mechanism: Mechanism
 
 
 def _template(mechanism: Mechanism, link_classes: Sequence[LinkClass], named: Sequence[Frame] = ()) -> Mechanism:
-    """A mechanism with a body for each class, in a row: sizes and places of its arrays are asked for, and frames that
-    have a name in what is computed; nothing else."""
+    """A mechanism with a chain of one body per class: it only provides sizes and places of arrays, and the frames named
+    in the expressions."""
     bodies = [
         dataclasses.replace(mechanism.bodies[link_class.links[0]], parent=k - 1)
         for k, link_class in enumerate(link_classes)
@@ -293,12 +294,12 @@ def _template(mechanism: Mechanism, link_classes: Sequence[LinkClass], named: Se
 def _division(name: str, algorithm: Algorithm, computed: tuple[Computation, ...] | None = None) -> Division:
     """How an array of an algorithm is divided among the links."""
     if isinstance(space := algorithm.sizes.get(name), Space):
-        return _of_space(space)
+        return _space_shape(space)
     if name in algorithm.sizes or name not in SHAPES:
         if computed is not None and len(computed) == 1 and name not in algorithm.sizes:
             expression = computed[0].expression
             if expression.is_vector and expression.codomain is not None:
-                return _of_space(expression.codomain)
+                return _space_shape(expression.codomain)
         raise NotRolled(f"nothing says how {name} is divided among the links")
     first, *rest = _shape_in_axes(name) or (Axis(),)
     if isinstance(first, int) and rest == [_Counted.nv]:
@@ -309,14 +310,14 @@ def _division(name: str, algorithm: Algorithm, computed: tuple[Computation, ...]
 
 
 def _shape_in_axes(name: str) -> tuple[Any, ...]:
-    """The shape of an array, with an Axis where it counts numbers of the links."""
+    """The shape of an array, with an Axis for each axis that counts numbers of the links."""
     try:
         return SHAPES[name](_Counted)  # type: ignore[arg-type]
     except (AttributeError, TypeError):
         raise NotRolled(f"{name} is not divided among the links") from None
 
 
-def _of_space(space: Space) -> Division:
+def _space_shape(space: Space) -> Division:
     if space in (JOINT, COORDINATE):
         return _Counted.nv, ()
     if space in (FORCE, MOTION):
@@ -330,6 +331,6 @@ def _shape(division: Division, mechanism: Mechanism) -> tuple[int, ...]:
 
 
 def _shaped(array: Array, mechanism: Mechanism) -> Array:
-    """The array with the axes that it has in the catalogue."""
+    """The array with the axes declared in the catalogue."""
     shape = SHAPES[array.name](mechanism) if array.name in SHAPES else array.shape
     return Array(array.name, shape) if np.prod(shape) == array.size else array

@@ -1,8 +1,8 @@
-"""Entries of matrices side by side in cells, as the paths to the root compute them: from each degree of freedom through
-its ancestors.
+"""Packed storage of matrix entries in cells, in the order of nested loops: from each degree of freedom through its
+ancestors.
 
-Of a branched tree most entries are zero: they take no memory until results are delivered.  And what one path writes
-lies in a row, not in a row and a column of a large matrix.
+In a branched tree most entries are zero: they take no memory until results are written.  Entries written along one path
+are contiguous, rather than a row and a column of a large matrix.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import numpy as np
 from ...mechanism import Mechanism
 from .values import Positions, starts_of_links
 
-# Positions: of a link, how many degrees of freedom there are on the path to it, and where pairs of its own begin; of a
-# degree of freedom, where its pairs with those on the path to it begin.
+# Positions.  Of a link: the number of degrees of freedom on its path, and the start of its own pairs.  Of a degree of
+# freedom: the start of its pairs with degrees of freedom on its path.
 ANCESTOR_COUNT, AT_ONE_JOINT, OF_PAIRS = ("ancestors", 1), ("at one joint", 1), ("of pairs", 1)
 
 
 class Packing:
-    """Which cells the entries of matrices are in: of each matrix first those of pairs at one joint, then those with the
-    outer degree of freedom as row, and those with it as column unless the matrix is symmetric.
+    """Cells of matrix entries.  For each matrix: first the pairs at one joint, then the entries with the outer degree
+    of freedom as row, and unless symmetric, those with it as column.
 
     symmetric    by matrix
     dof_starts   the first degree of freedom of each link
     ancestors    of each degree of freedom, the degrees of freedom on the path to its link
-    of_pairs     of each degree of freedom, where its pairs with them begin
+    of_pairs     of each degree of freedom, the start of its pairs with its ancestors
     """
 
     def __init__(self, mechanism: Mechanism, symmetric: Sequence[bool]):
@@ -60,7 +60,7 @@ class Packing:
         return self.start(len(self.symmetric))
 
     def numbers(self, positions: Positions) -> tuple[int, int, int]:
-        """Of the positions ANCESTOR_COUNT, AT_ONE_JOINT and OF_PAIRS."""
+        """The positions ANCESTOR_COUNT, AT_ONE_JOINT and OF_PAIRS."""
         return (
             positions.number(ANCESTOR_COUNT, np.array([len(path) for path in self._to_link])),
             positions.number(AT_ONE_JOINT, self._at_one_joint),
@@ -73,8 +73,8 @@ class Packing:
         n = len(self.ancestors)
         cells = np.full((len(self.symmetric), n, n), -1, dtype=np.int32)
         for matrix, indices in enumerate(cells):
-            for own, start, size in zip(self._at_one_joint, self.dof_starts, self._sizes, strict=False):
-                block = self.start(matrix) + own + np.arange(size * size).reshape(size, size)
+            for diagonal, start, size in zip(self._at_one_joint, self.dof_starts, self._sizes, strict=False):
+                block = self.start(matrix) + diagonal + np.arange(size * size).reshape(size, size)
                 indices[start : start + size, start : start + size] = block
             for dof, path in enumerate(self.ancestors):
                 pairs = self.of_pairs[dof] + np.arange(len(path))

@@ -1,5 +1,5 @@
-"""Values of an algorithm that was traced once per link class: what they belong to, the sweep that computes each of
-them, and what links keep from one sweep to another."""
+"""Values of an algorithm traced once per link class: their class, the sweep that computes them, and the values that
+links keep between sweeps."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from ..ir.builder import Builder
 from ..ir.program import INPUT, Node, Place, reachable
 from ..trace import Symbol
 
-EVERY = -1  # the class of values that are the same for all links
-CHEAP = (ops.ADD, ops.SUB, ops.MUL, ops.NEG)  # of inputs: computed again rather than kept
+EVERY = -1  # pseudo class of values common to all links
+CHEAP = (ops.ADD, ops.SUB, ops.MUL, ops.NEG)  # operations on inputs up to which a value is recomputed instead of kept
 
-# Positions of an iteration: exchange cells of its last link and of its parent, then of each of its links the cells, the
+# Positions of an iteration: exchange cells of its last link and of its parent; then of each of its links the cells, the
 # numbers, and the elements of arrays.
 HERE, THERE, OWN, TABLE = range(4)
-Column = tuple[str, int]  # what arrays have for each link: "nq", "nv" or "n_links" of them, each so many elements
+Column = tuple[str, int]  # quantity with "nq", "nv" or "n_links" entries, and elements per entry
 FROM_THE_END: Column = ("from the end", 1)  # of degrees of freedom
 
 
 class Positions:
-    """Where the elements of arrays begin that belong to each link of a mechanism, by column."""
+    """Start of each link's elements in arrays of a mechanism, by column."""
 
     def __init__(self, mechanism: Mechanism):
         self._mechanism = mechanism
         self.columns: dict[Column, np.ndarray] = {}
 
     def number(self, column: Column, starts: np.ndarray | None = None) -> int:
-        """The number of a position of the first link of an iteration; ``starts`` of a column that counts other than
-        elements of arrays."""
+        """Number of a position of the first link of an iteration; ``starts`` for a column other than elements of
+        arrays."""
         if column not in self.columns:
             quantity, width = column
             self.columns[column] = starts_of_links(self._mechanism, quantity)[:-1] * width if starts is None else starts
         return TABLE + 1 + list(self.columns).index(column)
 
-    def of_member(self, place: Place, member: int) -> Place:
-        """A place of the first link of an iteration for another one."""
+    def member_place(self, place: Place, member: int) -> Place:
+        """The corresponding place of another link of the iteration, for a place of its first link."""
         if place.base is None or place.base in (HERE, THERE):
             return place
         return place._replace(base=place.base + member * (2 + len(self.columns)))
 
 
 def starts_of_links(mechanism: Mechanism, quantity: str) -> np.ndarray:
-    """Where the numbers of each link begin among those of all."""
+    """Start of each link's entries in an array of this quantity."""
     sizes = [1 if quantity == "n_links" else getattr(body, quantity) for body in mechanism.bodies]
     return np.concatenate([[0], np.cumsum(sizes, dtype=int)])
 
 
 class Leaf(NamedTuple):
-    """What an unknown number of the trace stands for: one of these.
+    """Meaning of an unknown of the trace; exactly one field is set.
 
     place    where iterations read it: an element of an input, or of a column of a matrix
     number   a column of the table of the link class
-    passed   what a link takes from a neighbour: the quantity, and which of its numbers
+    passed   a value from a neighbour: the quantity, and the number in it
     """
 
     link_class: int
@@ -78,15 +78,15 @@ class Result(NamedTuple):
 
 
 class Leaves(dict[Node, Leaf]):
-    """The unknown numbers of a trace.  Those that are elements of arrays are inputs of the builder with the array's
-    number, numbers of the mechanism the one after these, and all others the next."""
+    """The unknowns of a trace, as inputs of the builder: array elements under the array's number, numbers of the
+    mechanism under the next number, all others under the one after it."""
 
     def __init__(self, builder: Builder, arrays: int):
         self.builder, self._arrays = builder, arrays
         self._known: dict[Leaf, Symbol] = {}
 
     def symbol(self, leaf: Leaf) -> Scalar:
-        """The unknown number, which is the same for equal leaves."""
+        """The symbol of an unknown; equal leaves share one."""
         if leaf not in self._known:
             array = self._arrays if leaf.number is not None else self._arrays + 1
             self._known[leaf] = Symbol(self.builder.input(array, len(self._known)), self.builder)
@@ -98,8 +98,8 @@ class Values:
     """The values of a trace.
 
     link_class   of the links that they belong to, by node
-    known        the sweep by which they are; -1: from the beginning
-    tabular      whether they depend on the mechanism's numbers alone
+    known        the first sweep in which each value is known; -1: from the beginning
+    tabular      whether each depends on the mechanism's numbers alone
     """
 
     def __init__(self, rolling: Rolling, leaves: Mapping[Node, Leaf], roots: Iterable[Node]):
@@ -123,27 +123,27 @@ class Values:
 
     def _known_leaf(self, leaf: Leaf) -> int:
         if leaf.passed is not None:
-            return self.rolling.sweep_of(leaf.passed[0])
+            return self.rolling.sweep_index(leaf.passed[0])
         return self.rolling.columns if leaf.place is not None and leaf.place.space != INPUT else -1
 
     def passed(self, node: Node) -> tuple[Passed, int] | None:
-        """The quantity that a link takes from a neighbour, and which of its numbers, if a value is one."""
+        """Quantity and number of a value from a neighbour; None for other values."""
         return self.leaves[node].passed if node.op is ops.INPUT else None
 
     def is_given(self, node: Node) -> bool:
-        """Whether it is read where it is needed: constants, inputs, numbers of the table."""
+        """Whether a value can be read everywhere: constants, inputs, numbers of the table."""
         return node.op is ops.CONST or self.tabular[node] or (node.op is ops.INPUT and not self.passed(node))
 
     def is_cheap(self, node: Node) -> bool:
         return node.op in CHEAP and all(self.is_given(arg) for arg in node.args)
 
     def computed(self, needed: Sequence[Iterable[Node]]) -> tuple[list[set[Node]], dict[Node, int]]:
-        """For values that links of a class need in each sweep: the values that they compute in it; and those that they
-        keep for later sweeps, and in which of their cells."""
+        """From the values that links of a class need in each sweep: the values computed in each sweep, and the cells of
+        values kept for later sweeps."""
         computed: list[set[Node]] = [set() for _ in needed]
         kept: dict[Node, None] = {}
         roots = [list(nodes) for nodes in needed]
-        free: list[list[Node]] = [[] for _ in needed]  # needed in a sweep, but dependent on inputs alone
+        free: list[list[Node]] = [[] for _ in needed]  # depends on inputs alone
         for sweep in reversed(range(len(needed))):
             stack = list(roots[sweep])
             while stack:
@@ -151,9 +151,9 @@ class Values:
                 if self.is_given(node):
                     continue
                 when = self.known[node]
-                if when < self.rolling.repeated_from(sweep):
+                if when < self.rolling.first_repetition(sweep):
                     kept.setdefault(node)
-                    roots[max(when, 0)].append(node)  # once for a link, not once for each path or column
+                    roots[max(when, 0)].append(node)  # once per link, not once per path or column
                 elif when < 0:
                     free[sweep].append(node)
                 elif when < sweep:
@@ -181,8 +181,8 @@ class Values:
     def _cells(
         self, kept: Iterable[Node], needed: Sequence[Iterable[Node]], computed: Sequence[set[Node]]
     ) -> dict[Node, int]:
-        """A cell for each value that is kept.  It is taken by another in the sweep that needs the value last: memory is
-        what limits long chains, and what is in a cache already is written at no cost."""
+        """A cell for each kept value, reused from the sweep of the value's last use on. Memory limits long chains, and
+        writing to cached lines is free."""
         count = len(computed)
         first = {node: s for s in reversed(range(count)) for node in computed[s]}
         used = [
@@ -191,11 +191,11 @@ class Values:
         ]
         born = {node: self.known[node] if self.passed(node) else first[node] for node in kept}
         cells: dict[Node, int] = {}
-        free_from: list[int] = []  # the sweep from which on each cell may hold something else
+        free_from: list[int] = []  # first sweep in which each cell may be reused
         for node in sorted(kept, key=lambda node: (born[node], node.index)):
             last = max(s for s in range(count) if node in used[s])
-            if born[node] < self.rolling.repeated_from(last):
-                last = count  # it is needed for every column
+            if born[node] < self.rolling.first_repetition(last):
+                last = count  # needed for every column
             cell = next((c for c, sweep in enumerate(free_from) if sweep <= born[node]), len(free_from))
             free_from[cell : cell + 1] = [last]
             cells[node] = cell

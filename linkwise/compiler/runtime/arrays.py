@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-_MAIN_MEMORY = (1, 3, 11)  # devices of DLPack that the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost
+_MAIN_MEMORY = (1, 3, 11)  # DLPack devices that the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost
 REQUIRES_GRAD = (
     "is a tensor with requires_grad, whose gradients torch cannot take through this function: call that of "
     "linkwise.torch, which it can, or give tensor.detach()"
@@ -24,16 +24,16 @@ SYMBOL_OF_CASADI = (
 
 
 class UnreadableArrayError(ValueError):
-    """An array of another library whose numbers functions of the CPU cannot read; the message goes on after its name.
+    """An array of another library whose numbers the CPU cannot read; the message continues after the array's name.
 
-    place   which of several arrays it is
+    place   index among several arrays
     """
 
     place = 0
 
 
 class NoDeviceError(RuntimeError):
-    """There is no GPU to compute on."""
+    """No GPU is available."""
 
 
 def is_foreign(x: Any) -> bool:
@@ -44,8 +44,8 @@ def is_foreign(x: Any) -> bool:
 
 
 def plain(x: Any) -> Any:
-    """An array of another library as a NumPy array of its precision, in the same memory; all else as it is.  Masked
-    arrays are refused: NumPy would compute with what is masked."""
+    """An array of another library as a NumPy array of its precision, without a copy; other values unchanged. Raises for
+    masked arrays, whose mask NumPy would ignore."""
     if isinstance(x, np.ma.MaskedArray):
         raise UnreadableArrayError(MASKED)
     if not is_foreign(x):
@@ -63,7 +63,7 @@ def plain(x: Any) -> Any:
 
 
 def all_plain(arrays: Sequence[Any]) -> Sequence[Any]:
-    """``plain`` of each; an error says which one it is about."""
+    """``plain`` of each array; errors carry its index."""
     converted = list(arrays)
     for position, x in enumerate(arrays):
         try:
@@ -100,6 +100,6 @@ def on_device(x: Any) -> bool:
     if type(x).__module__ == "cupy" or hasattr(x, "__cuda_array_interface__"):
         return True
     device = getattr(x, "__dlpack_device__", None)
-    if str(getattr(x, "device", "")) == "meta":  # of torch: nowhere
+    if str(getattr(x, "device", "")) == "meta":  # torch's "meta" device has no memory
         return False
     return device is not None and int(device()[0]) not in _MAIN_MEMORY

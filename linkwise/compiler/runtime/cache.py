@@ -1,11 +1,10 @@
-"""Compiled object code on disk, so that a program is compiled once per machine and not once per process; and outlines
-of programs by recipe, so that most need not be made again either.
+"""Disk cache of object code and of outlines of programs by recipe, so that work is done once per machine, not per
+process.
 
-One file per key: a magic number, a checksum, the content.  A file that is damaged, foreign or unreadable counts
-as absent; a directory that cannot be written to is no error.  A directory in which other users can exchange files is
-not used: they could have this user run their code.  The time of a file is that of its last use: where the files take
-more room than they may, those that were not used for longest are deleted.  Several processes may do all of this at
-once.
+One file per key: a magic number, a checksum, the content.  A damaged, foreign or unreadable file counts as absent; a
+directory without write access is no error.  A directory in which other users can exchange files is not used: they could
+have this user run their code.  Modification times record the last use: above the size limit, the least recently used
+files are deleted.  Several processes may use the cache at once.
 """
 
 from __future__ import annotations
@@ -30,34 +29,34 @@ import llvmlite.binding as llvm
 from ..ir.program import Program
 from ..targets.protocol import Options
 
-OBJECT, OUTLINE, TABLES = "object", "outline", "tables"  # what files hold, and how their names end
+OBJECT, OUTLINE, TABLES = "object", "outline", "tables"  # kinds of content, and the suffixes of files
 _KINDS = (OBJECT, OUTLINE, TABLES)
 _DIGEST_SIZE = 32
 _WRITING = ".writing-"
 DEFAULT_LIMIT = 512_000_000  # bytes
-# Looking through the directory takes some milliseconds: a process does so at its first write, when its own writes reach
-# the limit, and after each such share of it, as others write too.
+# Scanning the directory takes some milliseconds.  A process scans at its first write, when its own writes reach the
+# limit, and after each such share of it, because others write too.
 _SHARE_UNSEEN = 1 / 16
-_ROOM = 0.9  # of the limit that is left filled: not every write is to delete something
-_ABANDONED = 3600.0  # s: a file that has been written to for so long belongs to a process that was killed
+_ROOM = 0.9  # share of the limit kept after an eviction, so that not every write evicts
+_ABANDONED = 3600.0  # s: older temporary files belong to killed processes
 
 __all__ = ["Info", "clear", "directory", "info", "limit", "set_limit"]
 __dir__ = __all__.copy
 
-_limit: int | None = None  # as this process was told
-_unwatched = 0.0  # bytes that this process may still write before it looks through the directory again
-_warned_of: set[Path] = set()  # directories that are not used
+_limit: int | None = None  # set by ``set_limit``
+_unwatched = 0.0  # bytes that this process may still write before the next scan
+_warned_of: set[Path] = set()  # directories that are unsafe
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True)
 class Info:
-    """What is in the cache of compiled code.
+    """Contents of the cache of compiled code.
 
     directory   where it is
-    files       how many compiled programs
+    files       number of compiled programs
     size        of all files together, bytes
-    limit       the size beyond which the longest unused files are deleted, bytes
+    limit       size above which the least recently used files are deleted, bytes
     """
 
     directory: Path
@@ -75,7 +74,7 @@ def info() -> Info:
 
 
 def clear() -> Info:
-    """Delete all compiled code on disk; gives what there was.  Kernels of running programs keep working."""
+    """Delete all compiled code on disk; returns the former contents. Kernels of running programs keep working."""
     before = info()
     for _, _, path in _entries():
         _delete(path)
@@ -84,7 +83,7 @@ def clear() -> Info:
 
 
 def limit() -> int:
-    """The most bytes of compiled code on disk: as ``set_limit`` said, else $LINKWISE_CACHE_LIMIT, else 512 MB."""
+    """Maximum bytes of compiled code on disk: from ``set_limit``, else $LINKWISE_CACHE_LIMIT, else 512 MB."""
     if _limit is not None:
         return _limit
     text = os.environ.get("LINKWISE_CACHE_LIMIT")
@@ -96,8 +95,8 @@ def limit() -> int:
 
 
 def set_limit(size: int) -> None:
-    """In this process, keep at most ``size`` bytes of compiled code on disk; 0 keeps nothing.  What is too much is
-    deleted at once, the longest unused first."""
+    """Limit compiled code on disk to ``size`` bytes for this process; 0 disables the cache. Excess files are deleted at
+    once, least recently used first."""
     global _limit
     if not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 0:
         raise ValueError(f"the limit of the cache must be a whole number of bytes, 0 or more, not {size!r}")
@@ -120,9 +119,9 @@ def directory() -> Path:
 
 
 def _is_safe(folder: Path) -> bool:
-    """Whether no other user can exchange files of a directory, or it is not there yet; warns once where one can.
+    """Whether no other user can exchange files of a directory, or it does not exist yet; warns once if unsafe.
 
-    Where the sticky bit is set, as on /tmp, others can add files only, which are not theirs to have read.
+    With the sticky bit, as on /tmp, other users can only add files; files of other owners are never read.
     """
     try:
         facts = folder.stat()
@@ -148,10 +147,10 @@ def _is_safe(folder: Path) -> bool:
 
 
 def program_key(program: Program, options: Options) -> str:
-    """A name for what compiling ``program`` with ``options`` gives: equal keys, equal code.
+    """The cache key of compiling ``program`` with ``options``: equal keys, equal code.
 
-    Besides these it covers the text of the compiler itself and the version of LLVM.  Take it before the passes:
-    then neither they nor the emitter need to run when the object code is there.
+    The key also covers the compiler's source and the version of LLVM.  Compute it before the passes, so that neither
+    passes nor the emitter run when the object code is cached.
     """
     over_time = program.carried, program.registers
     arrays = repr((program.name, program.inputs, program.outputs, options, over_time, compiler_fingerprint()))
@@ -160,7 +159,7 @@ def program_key(program: Program, options: Options) -> str:
 
 @cache
 def compiler_fingerprint() -> str:
-    """A digest of the version of LLVM and of the compiler's own source, as far as object code depends on it."""
+    """A digest of the version of LLVM and of the compiler sources that affect object code."""
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(repr((llvmlite.__version__, llvm.llvm_version_info, sys.platform)).encode())
     stages = [file for folder in ("ir", "passes", "targets") for file in sorted((package / folder).glob("*.py"))]
@@ -170,8 +169,8 @@ def compiler_fingerprint() -> str:
 
 
 def fetch(key: str, kind: str = OBJECT) -> bytes | None:
-    """What is stored under ``key``, object code or another ``kind``, if it is there, ours and whole; it counts as used
-    now."""
+    """Content stored under ``key``, object code or another ``kind``; None if absent, damaged or foreign. Marks the file
+    as used."""
     path = _path(key, kind)
     if not _is_safe(path.parent):
         return None
@@ -179,7 +178,7 @@ def fetch(key: str, kind: str = OBJECT) -> bytes | None:
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())
             if hasattr(os, "getuid") and (facts.st_uid != os.getuid() or facts.st_mode & _OTHERS_WRITE):
-                return None  # code that someone else wrote, or may have written, is not run
+                return None  # code possibly written by someone else is not run
             content = file.read()
     except OSError:
         return None
@@ -197,7 +196,7 @@ def _magic(kind: str) -> bytes:
 
 
 def store(key: str, code: bytes, kind: str = OBJECT) -> None:
-    """Write ``code`` under ``key``: to a temporary file first, so that no reader ever sees half of it."""
+    """Write ``code`` under ``key``, through a temporary file so that readers never see a part of it."""
     global _unwatched
     content = _magic(kind) + hashlib.sha256(code).digest() + code
     most = limit()
@@ -222,7 +221,7 @@ def store(key: str, code: bytes, kind: str = OBJECT) -> None:
 
 
 def _evict() -> None:
-    """Delete the files that were not used for longest, if all together take more room than the limit allows."""
+    """Delete the least recently used files if the total size exceeds the limit."""
     global _unwatched
     entries = sorted(_entries())
     size, most = sum(size for _, size, _ in entries), limit()
@@ -237,20 +236,20 @@ def _evict() -> None:
 
 
 def _entries() -> Iterator[tuple[float, int, Path]]:
-    """(time of last use, size, path) of every file; what another process deletes meanwhile is left out."""
+    """(time of last use, size, path) of every file; skips files deleted by other processes."""
     return _files(lambda name: name.rpartition(".")[2] in _KINDS)
 
 
 def _delete_abandoned(age: float) -> None:
-    """Delete what has been written for longer than ``age``, in seconds."""
+    """Delete temporary files older than ``age`` seconds."""
     for changed, _, path in _files(lambda name: name.startswith(_WRITING)):
         if time.time() - changed >= age:
             _delete(path)
 
 
 def _files(wanted: Callable[[str], bool]) -> Iterator[tuple[float, int, Path]]:
-    with contextlib.suppress(OSError), os.scandir(directory()) as found:
-        for entry in found:
+    with contextlib.suppress(OSError), os.scandir(directory()) as entries:
+        for entry in entries:
             if wanted(entry.name):
                 with contextlib.suppress(OSError):
                     facts = entry.stat(follow_symlinks=False)
@@ -258,7 +257,7 @@ def _files(wanted: Callable[[str], bool]) -> Iterator[tuple[float, int, Path]]:
 
 
 def _delete(path: Path) -> None:
-    with contextlib.suppress(OSError):  # gone already, or in use on a system that minds
+    with contextlib.suppress(OSError):  # gone already, or locked because in use
         path.unlink()
 
 

@@ -19,31 +19,31 @@ from .llvm_loader import MachineCode
 from .single_call import single_call
 from .threads import call_threaded, states_per_task, threaded
 
-LONG = 20_000  # operations: beyond, the short cut for single states saves little and would hold up other threads
-RELIABILITY = "reliability"  # the result that says how far the others can be relied on
+LONG = 20_000  # operations above which the short cut for single states saves little and would block other threads
+RELIABILITY = "reliability"  # the result with the status of the others
 
 
 def load(program: Program, dtype: str) -> Callable[..., Any]:
-    """A function of arrays; of a program over time, one that writes to ``out``.  Code that is on disk already is
-    neither optimized nor emitted."""
+    """A function of arrays; for a program over time, one that writes to ``out``. Cached code skips optimizing and
+    emitting."""
     if _no_ufunc(program):
-        from . import interpreter  # here, as few programs have no inputs
+        from . import interpreter  # imported here: few programs have no inputs
 
         return interpreter.load(program, dtype)
     code, ufunc = code_and_ufunc(program, dtype)
     if program.carried:
-        return _over_time(ufunc, program)
+        return _time_function(ufunc, program)
     operations = program.size
     general = explaining(threaded(ufunc, operations), program.signature, dtype)
     if any(array.name == RELIABILITY for array in program.outputs):
-        general = _without_warnings(general)
+        general = _suppress_warnings(general)
     if operations > LONG or program.has_loops:
         return general
     return single_call(code, program.inputs, program.outputs, dtype, general, operations)
 
 
 def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray | None, str]:
-    """The compiled loop, the tables that it reads, and its key."""
+    """The compiled loop, its tables, and its key."""
     options = llvm_loader.host_options(dtype)
     options = replace(options, lanes=options.lanes * program.registers)
     key = program_key(program, options)
@@ -52,15 +52,15 @@ def machine_code(program: Program, dtype: str) -> tuple[MachineCode, np.ndarray 
 
 
 def _text(program: Program, options: Options) -> str:
-    from ..passes import optimize  # here: code that is on disk needs neither
+    from ..passes import optimize  # imported here: cached code needs neither
     from ..targets import llvm_simd
 
     return llvm_simd.emit(optimize(program), options)
 
 
 def _tables(program: Program, dtype: str) -> np.ndarray:
-    """What code with loops reads, from disk where the recipe of the program is known."""
-    from ..targets import llvm_looped  # here, as few programs have loops
+    """Tables of code with loops, from disk if the recipe of the program is known."""
+    from ..targets import llvm_looped  # imported here: few programs have loops
 
     key = f"{program.recipe}-{dtype}" if program.recipe else None
     kept = cache.fetch(key, cache.TABLES) if key else None
@@ -78,8 +78,8 @@ def code_and_ufunc(program: Program, dtype: str) -> tuple[MachineCode, np.ufunc]
     return code, make_gufunc(code, program.inputs, program.outputs, dtype, program.name, tables=tables)
 
 
-def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays that NumPy does not warn of: where it divides by zero, its results tell."""
+def _suppress_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays without NumPy's warnings of divisions by zero: its status result reports these."""
 
     def call(*arrays: Any, out: Any = None) -> Any:
         with np.errstate(all="ignore"):
@@ -88,14 +88,14 @@ def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
-    """Machine code of a program over time as ``f(*arrays, out=arrays)``, split over threads where it is large."""
+def _time_function(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
+    """Machine code of a program over time as ``f(*arrays, out=arrays)``, with large batches split over threads."""
     (timed, axis), first, size = program.timed_input, program.outputs[0], program.size
 
     def run(*arrays: Any, out: Any) -> None:
         records, repeats = arrays[timed].shape[axis], arrays[timed].shape[axis + 1]
         operations = size * records * repeats
-        numbers = first.size * (records if first.axes else 1)  # of a state in the first result
+        numbers = first.size * (records if first.axes else 1)  # shape of the batch of the first result
         if out[0].size < 2 * states_per_task(operations) * numbers:  # too few states for two threads
             ufunc(*arrays, out=out)
         else:
@@ -105,5 +105,5 @@ def _over_time(ufunc: np.ufunc, program: Program) -> Callable[..., None]:
 
 
 def _no_ufunc(program: Program) -> bool:
-    """NumPy makes no ufunc of it: no inputs, or arrays without elements."""
+    """Whether NumPy cannot make a ufunc of a program: it has no inputs, or arrays without elements."""
     return not program.inputs or any(array.size == 0 for array in (*program.inputs, *program.outputs))

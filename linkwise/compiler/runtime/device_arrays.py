@@ -1,4 +1,4 @@
-"""Arrays of other libraries on a GPU: seen by CuPy where they lie, results as arrays of the caller's library.
+"""GPU arrays of other libraries: CuPy views of their memory, and results as arrays of the caller's library.
 
 Memory is passed on by DLPack, which also keeps the order of work on different streams.
 """
@@ -25,14 +25,14 @@ class Library:
 
 
 def seen_by_cupy(cupy: Any, arrays: Sequence[Any]) -> tuple[list[Any], Library]:
-    """The arrays as CuPy's, without copies of what is on the device, and the library that gets the results: that of the
-    first array on the device, else NumPy."""
+    """CuPy views of device arrays, other arrays copied; and the library for results: the first device array's, else
+    NumPy."""
     seen, library = [], None
     for position, x in enumerate(arrays):
         if isinstance(x, cupy.ndarray):
             library = library or Library(_itself)
         elif is_foreign(x) and on_device(x):
-            library = library or _library_of(cupy, x)
+            library = library or _find_library(cupy, x)
             x = _view(cupy, x, position)
         else:
             x = cupy.asarray(np.asarray(plain(x)))
@@ -41,7 +41,7 @@ def seen_by_cupy(cupy: Any, arrays: Sequence[Any]) -> tuple[list[Any], Library]:
 
 
 def writable(cupy: Any, x: Any) -> Any:
-    """An array on the device as CuPy's, in the same memory; None of all else."""
+    """A CuPy view of a device array; None for other values."""
     if isinstance(x, cupy.ndarray):
         return x
     return cupy.asarray(x) if hasattr(x, "__cuda_array_interface__") and not isinstance(x, np.ndarray) else None
@@ -72,7 +72,7 @@ class Some:
 class DeviceCall:
     """One call of a function that checks its arguments by name before computing on the GPU.
 
-    seen      the arguments, arrays on the device as CuPy's, all else as for the CPU
+    seen      the arguments: device arrays as CuPy views, others as on the CPU
     stream    the context of the work
     """
 
@@ -81,33 +81,33 @@ class DeviceCall:
         self.seen, library = {}, None
         for position, (name, x) in enumerate(inputs.items()):
             if isinstance(x, cupy.ndarray) or (is_foreign(x) and on_device(x)):
-                library = library or (Library(_itself) if isinstance(x, cupy.ndarray) else _library_of(cupy, x))
+                library = library or (Library(_itself) if isinstance(x, cupy.ndarray) else _find_library(cupy, x))
                 x = x if isinstance(x, cupy.ndarray) else _view(cupy, x, position)
             self.seen[name] = x if isinstance(x, cupy.ndarray) else plain(x)
         self._library = library or Library(cupy.asnumpy)
         self.stream = self._library.stream
 
     def copied(self, arrays: Sequence[Any]) -> list[Any]:
-        """All of them on the device."""
+        """All arrays on the device."""
         return [self._cupy.asarray(x) for x in arrays]
 
     def fetched(self, array: Any) -> np.ndarray:
-        """One of them on the CPU."""
+        """The array on the CPU."""
         return self._cupy.asnumpy(array)
 
     def some(self, array: Any) -> Some:
-        """One of them, of which single rows are taken to the CPU and back."""
+        """Row access to the array through the CPU."""
         return Some(self._cupy, array)
 
     def over_and_over(self, shape: tuple[int, ...], records: int, dtype: np.dtype) -> tuple[Any, Any]:
-        """Zeros (..., n), and an array of records (..., records, n) that are all written there."""
+        """Zeros (..., n), and an array of records (..., records, n) whose records all share this memory."""
         last = self._cupy.zeros(shape, dtype)
         strides = (*last.strides[:-1], 0, last.strides[-1])
         views = self._cupy.lib.stride_tricks
         return last, views.as_strided(last, (*shape[:-1], records, shape[-1]), strides)
 
     def results(self, out: Any, shapes: Sequence[tuple[int, ...]], dtype: np.dtype) -> list[Any] | None:
-        """New arrays, or those given; None if these do not fit."""
+        """New arrays, or those in ``out``; None if these do not fit."""
         if out is None:
             return [self._cupy.empty(shape, dtype) for shape in shapes]
         views = [writable(self._cupy, x) for x in out] if isinstance(out, tuple) and len(out) == len(shapes) else [None]
@@ -117,7 +117,7 @@ class DeviceCall:
         return views if fits else None
 
     def delivered(self, results: Sequence[Any], out: Any) -> Any:
-        """The arrays of ``out``, else results for the caller's library."""
+        """The arrays of ``out``, otherwise results converted for the caller's library."""
         return out if out is not None else tuple(map(self._library.deliver, results))
 
 
@@ -134,8 +134,8 @@ def _itself(array: Any) -> Any:
     return array
 
 
-def _library_of(cupy: Any, array: Any) -> Library:
-    """By the module of its type; results of libraries that are not known are CuPy's."""
+def _find_library(cupy: Any, array: Any) -> Library:
+    """The library by the module of the array's type; unknown libraries get CuPy arrays."""
     name = type(array).__module__.partition(".")[0]
     if name == "torch":
         torch = sys.modules["torch"]
@@ -146,7 +146,7 @@ def _library_of(cupy: Any, array: Any) -> Library:
 
         return Library(torch.from_dlpack, stream)
     if name in ("jax", "jaxlib"):
-        import jax.dlpack  # it is there: the array is its own
+        import jax.dlpack  # CuPy itself: no conversion
 
         return Library(jax.dlpack.from_dlpack)
     return Library(_itself)

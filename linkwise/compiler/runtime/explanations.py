@@ -1,4 +1,4 @@
-"""What is wrong with the arrays of a call, in the user's terms."""
+"""Error messages for unsuitable arrays of a call, in the user's terms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..ir.program import Signature
 from .arrays import UnreadableArrayError, plain
 
-STATE = ("q", "v")  # inputs that ``check_state`` looks at
+STATE = ("q", "v")  # inputs that ``check_state`` inspects
 
 
 class KernelError(ValueError):
@@ -18,27 +18,27 @@ class KernelError(ValueError):
 
 
 def explaining(function: Callable[..., Any], signature: Signature, dtype: str) -> Callable[..., Any]:
-    """``function(*arrays, out=None)``, whose complaints about arrays name the array and what was expected."""
+    """``function(*arrays, out=None)`` with error messages that name the array and the expected shape or dtype."""
 
     count, masked = len(signature.inputs), np.ma.MaskedArray
 
     def call(*arrays: Any, out: Any = None) -> Any:
         try:
-            if len(arrays) != count:  # NumPy would take an array too many for the output and write to it
+            if len(arrays) != count:  # NumPy would take a surplus array as output and write to it
                 raise TypeError
             for array in arrays:
-                if type(array) is masked:  # NumPy would compute with what is masked
+                if type(array) is masked:  # NumPy would ignore the mask
                     raise TypeError
             return function(*arrays) if out is None else function(*arrays, out=out)
         except (TypeError, ValueError) as error:
             raise _explanation(signature, np.dtype(dtype), arrays, out, error) from None
 
-    call.__name__ = call.__qualname__ = signature.name  # what Python says of unknown keywords
+    call.__name__ = call.__qualname__ = signature.name  # Python's message for unknown keywords
     return call
 
 
 def _explanation(signature: Signature, dtype: np.dtype, arrays: Sequence[Any], out: Any, error: Exception) -> Exception:
-    """What is wrong with the arrays, in the user's terms; the original error if nothing is found."""
+    """The fault of the arrays in the user's terms; the original error if none is identified."""
     name, expected = signature.name, signature.inputs
     if len(arrays) != len(expected):
         names = ", ".join(f"{a.name} {a.shape}" for a in expected)
@@ -46,16 +46,16 @@ def _explanation(signature: Signature, dtype: np.dtype, arrays: Sequence[Any], o
     if isinstance(error, UnreadableArrayError):
         return KernelError(f"{name}: {expected[error.place].name} {error}")
     batches = []
-    for array, given in zip(expected, arrays, strict=True):
+    for array, value in zip(expected, arrays, strict=True):
         core = ", ".join(map(str, array.shape))
-        if given is None:
+        if value is None:
             return KernelError(f"{name}: {array.name} is missing: it is None, and must be (..., {core})")
-        if isinstance(given, Mapping):
+        if isinstance(value, Mapping):
             maker = {"wrenches": "wrenches_at(mech, wrenches, q)"}.get(array.name, f"configuration(mech, {array.name})")
             advice = f": lw.{maker} makes one" * (array.name in ("q", "q0", "q1", "wrenches"))
             return KernelError(f"{name}: {array.name} is a dictionary, but an array (..., {core}) is needed{advice}")
         try:
-            values = _outline(given)
+            values = _outline(value)
         except UnreadableArrayError as unread:
             return KernelError(f"{name}: {array.name} {unread}")
         except ValueError as ragged:
@@ -80,8 +80,8 @@ def _explanation(signature: Signature, dtype: np.dtype, arrays: Sequence[Any], o
         listed = ", ".join(f"{a.name} {b}" for a, b in zip(expected, batches, strict=True))
         return KernelError(f"{name}: the batch shapes do not broadcast: {listed}")
     given_outputs = out if isinstance(out, tuple) else () if out is None else (out,)
-    for array, given in zip(signature.outputs, given_outputs, strict=False):
-        fault = _output_fault(given, batch + array.shape, dtype)
+    for array, value in zip(signature.outputs, given_outputs, strict=False):
+        fault = _output_fault(value, batch + array.shape, dtype)
         if fault:
             return KernelError(
                 f"{name}: out {fault}; a writable array of shape {batch + array.shape} and dtype {dtype} is needed"
@@ -89,22 +89,22 @@ def _explanation(signature: Signature, dtype: np.dtype, arrays: Sequence[Any], o
     return error
 
 
-def _outline(given: Any) -> np.ndarray:
-    """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU, which stays there."""
-    device = getattr(given, "__cuda_array_interface__", None)
+def _outline(x: Any) -> np.ndarray:
+    """An array with the shape and dtype of ``given``: itself, or a stand-in for one on a GPU."""
+    device = getattr(x, "__cuda_array_interface__", None)
     if device is None:
-        return np.asarray(plain(given))
+        return np.asarray(plain(x))
     return np.broadcast_to(np.empty((), device["typestr"]), device["shape"])
 
 
-def _output_fault(given: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:
-    """What keeps a result from being written to ``given``."""
-    on_device = hasattr(given, "__cuda_array_interface__")
-    if not isinstance(given, np.ndarray) and not on_device:
-        return f"is no array but a {type(given).__name__}"
-    if not on_device and not given.flags.writeable:
+def _output_fault(result: Any, shape: tuple[int, ...], dtype: np.dtype) -> str | None:
+    """Why a result cannot be written to ``result``."""
+    on_device = hasattr(result, "__cuda_array_interface__")
+    if not isinstance(result, np.ndarray) and not on_device:
+        return f"is no array but a {type(result).__name__}"
+    if not on_device and not result.flags.writeable:
         return "is read-only"
-    given = _outline(given)
-    if given.shape != shape:
-        return f"has shape {given.shape}"
-    return None if np.can_cast(dtype, given.dtype, casting="same_kind") else f"has dtype {given.dtype}"
+    result = _outline(result)
+    if result.shape != shape:
+        return f"has shape {result.shape}"
+    return None if np.can_cast(dtype, result.dtype, casting="same_kind") else f"has dtype {result.dtype}"

@@ -1,8 +1,8 @@
-"""Kernels on the GPU: CUDA C compiled by CuPy, called with arrays of shape ``batch + core`` where they lie.
+"""Kernels on the GPU: CUDA C compiled by CuPy, called with arrays of shape ``batch + core`` in place.
 
-CuPy is imported when a kernel is loaded, not before; everything else in linkwise works without it.  How the arrays of a
-call lie in memory decides on the code (``Layout``), which is compiled at the first such call; all that follows
-from shapes and strides alone is kept as a ``_Launch`` and used again.
+CuPy is imported when a kernel is loaded; everything else in linkwise works without it.  The memory layout of a call's
+arrays selects the code (``Layout``), which is compiled at the first such call.  Data derived from shapes and strides
+alone is kept as a ``_Launch`` and reused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from ..ir.program import Array, Program
 from ..passes import optimize
 from ..targets import cuda_c, cuda_transposition
-from ..targets.cuda_layout import Layout, layout_for
+from ..targets.cuda_layout import Layout, choose_layout
 from ..targets.protocol import Options
 from .arrays import NoDeviceError
 from .device_arrays import seen_by_cupy, writable
@@ -27,39 +27,39 @@ from .gufunc import delivered
 from .planned_launches import Place, Plan, PlannedLaunch
 from .transposed_results import Transposed
 
-LONG = 20_000  # operations: code for one layout is compiled, with any strides, as compiling takes long
-#: Bytes of a thread that the compiler leaves in local memory from which shared memory is faster, and the share of them
-#: that must remain there at most: on an H200 five kernels with 232 to 3,872 bytes became 1.1 to 2.9 times as fast, two
-#: with 160 and 176 bytes a third, as rows had no room beside.
+LONG = 20_000  # operations above which a single layout with general strides is compiled, as compiling takes long
+#: Bytes of local memory per thread above which shared memory is faster, and the maximum share that may remain local.
+#: On an H200 five kernels with 232 to 3,872 bytes became 1.1 to 2.9 times as fast; two with 160 and 176 bytes fell to a
+#: third, because rows no longer fit.
 FAR_BYTES, FEWER = 200, 0.55
 COMPARED = 8_192  # operations up to which both are compiled and compared; beyond, shared memory is faster
-#: Bytes of shared memory of a warp for values that wait and tiles beside them: six warps then run at a time.  On an
-#: H200 that made three kernels of four up to three quarters faster, and none slower; more tiles made some slower.
+#: Shared memory per warp, in bytes, for spilled values and tiles beside them: six warps then run at a time.  On an H200
+#: that made three kernels of four up to three quarters faster, and none slower; more tiles made some slower.
 BESIDE = 37 * 1024
-KEPT = 256  # launches that are kept
+KEPT = 256  # maximum of kept launches
 
 
 def load(program: Program, options: Options) -> GpuKernel:
-    """Compile ``program`` for the GPU at hand."""
+    """Compile ``program`` for the current GPU."""
     return GpuKernel(program, options, cupy_with_device())
 
 
 def load_function(program: Program, dtype: str) -> Callable[..., Any]:
-    """A function of arrays from a program that is not optimized yet; of one over time, one that writes to ``out``."""
+    """A function of arrays from a program before optimization; for a program over time, one that writes to ``out``."""
     function = load(optimize(program), Options(dtype))
     return function if program.carried else explaining(function, program.signature, dtype)
 
 
 @dataclass(frozen=True)
 class _Launch:
-    """What a call needs that its shapes and strides decide.
+    """Launch data derived from shapes and strides.
 
     kernel    the compiled function
-    shared    bytes of shared memory that it asks for
+    shared    requested bytes of shared memory
     head      sizes, before the addresses of the arrays
     tail      strides, after them
     results   shapes of the outputs
-    transposed    which outputs are computed element by element and laid out as rows then; None for none
+    transposed    outputs written element by element and then transposed to rows; None if there are none
     """
 
     kernel: Any
@@ -74,7 +74,7 @@ class _Launch:
 
 @dataclass(frozen=True)
 class _Code:
-    """A compiled kernel: threads of a block, bytes of shared memory that it asks for, and the layout it is for."""
+    """A compiled kernel: threads per block, requested bytes of shared memory, and its layout."""
 
     function: Any
     threads: int
@@ -84,7 +84,7 @@ class _Code:
 
 @dataclass(frozen=True)
 class _Known:
-    """A launch that is used again for arrays alike, and how far they reach from their first elements."""
+    """A launch kept for similar arrays, and their extents in memory."""
 
     launch: _Launch
     reaches: tuple[tuple[int, int], ...]
@@ -93,10 +93,10 @@ class _Known:
 class GpuKernel:
     """``kernel(*arrays, out=None)``: inputs of shape ``batch + core``, broadcast over their batch shapes.
 
-    Given arrays on the device (at least one), the results are arrays of the same library and nothing leaves the device;
-    given NumPy arrays, they are NumPy arrays.  One output is returned bare, several as a tuple.  Arrays in ``out``
-    may be of any library, whatever the inputs are; those on the device with the kernel's precision are written to
-    directly.  Work is on the current stream of the library, on the current device.
+    If at least one input is on the device, the results are arrays of the same library and nothing leaves the device;
+    for NumPy arrays, they are NumPy arrays.  A single output is returned bare, several as a tuple.  Arrays in ``out``
+    may be of any library, independent of the inputs; device arrays of the kernel's precision are written directly.
+    Work is on the current stream of the library, on the current device.
 
     Code is compiled for each layout of the arrays, launches are kept by shapes and strides.
     """
@@ -107,12 +107,12 @@ class GpuKernel:
         self.dtype = np.dtype(options.dtype)
         self._program, self._options, self._cupy = program, options, cupy
         self._codes: dict[tuple[Layout, bool], _Code] = {}
-        self._near: bool | None = None  # whether values wait in shared memory; not known before the first call
+        self._near: bool | None = None  # whether spilled values go to shared memory; unknown before the first call
         self._launches: dict[Any, _Launch] = {}
         self._known: dict[Any, _Known] = {}
 
     def launch(self, values: Sequence[Any], results: Sequence[Any] | None) -> _Launch:
-        """How to run on inputs, and outputs if there are any, of these shapes and strides."""
+        """The launch for inputs, and optional outputs, of these shapes and strides."""
         arrays = (*values, *(results or ()))
         key = (tuple([(x.shape, x.strides) for x in arrays]), results is None)
         try:
@@ -125,7 +125,7 @@ class GpuKernel:
         return made
 
     def plan(self, values: Sequence[Any], results: Sequence[Any]) -> Plan:
-        """What a call launches on arrays of these shapes and strides."""
+        """Launch plan of a call for arrays of these shapes and strides."""
         launch = self.launch(values, results)
         if launch.transposed:
             return launch.transposed.plan(launch)
@@ -134,17 +134,17 @@ class GpuKernel:
         return Plan((PlannedLaunch(launch.kernel, blocks, threads, launch.shared, arguments),))
 
     def handles(self, plan: Plan, device: int) -> dict[Any, int]:
-        """What the driver calls the functions of a plan on a device, where they are loaded by this."""
-        found = {}
+        """Driver handles of the plan's functions on a device, where this loads them."""
+        loaded = {}
         with self._cupy.cuda.Device(device):
             for launch in plan.launches:
-                if launch.function not in found:
+                if launch.function not in loaded:
                     _permit(launch.function, launch.shared)
-                    found[launch.function] = launch.function.kernel.ptr
-        return found
+                    loaded[launch.function] = launch.function.kernel.ptr
+        return loaded
 
     def carry_out(self, plan: Plan, starts: Sequence[int], stream: int) -> None:
-        """Launch a plan on a stream, by its address, of the current device, on arrays at these addresses."""
+        """Launch a plan on a stream of the current device, given by its address, on arrays at these addresses."""
         streams = self._cupy.cuda
         with streams.ExternalStream(stream) if stream else streams.Stream.null:
             plan.carry_out(starts)
@@ -161,16 +161,16 @@ class GpuKernel:
         places = [(x.shape, x.strides) for x in results] if results is not None else [(s, None) for s in shapes]
         strides += [self._strides(s, t, a, batch) for (s, t), a in zip(places, self.outputs, strict=True)]
         sizes, strides = _merged(batch, strides)
-        code = self._code(len(sizes), self._in_rows(strides), self._even(strides))
+        code = self._code(len(sizes), self._have_rows(strides), self._are_equidistant(strides))
         states = math.prod(batch)
         transposed = self._transposed(code.layout, sizes, strides)
         if transposed:
-            strides = transposed.of_kernel(strides)
+            strides = transposed.kernel_strides(strides)
         tail = []
         arrays = zip(strides, (*self.inputs, *self.outputs), code.layout.rows, code.layout.even, strict=True)
         for (steps, axes, core), array, rows, even in arrays:
-            own = [_distance(core, array.shape)] if even and core else core
-            tail += [*steps, *axes, *(() if rows else own)]
+            core_steps = [_distance(core, array.shape)] if even and core else core
+            tail += [*steps, *axes, *(() if rows else core_steps)]
         head = (states, *lengths, *sizes[1:])
         grid, block = (-(-states // code.threads),), (code.threads,)
         return _Launch(code.function, grid, block, code.shared, _int64(head), _int64(tail), shapes, transposed)
@@ -184,34 +184,34 @@ class GpuKernel:
     def _strides(
         self, shape: Sequence[int], strides: Sequence[int] | None, array: Array, batch: tuple[int, ...]
     ) -> Any:
-        """In elements: of the axes of the batch, of those of time, and of the array's own."""
+        """Strides in elements: batch axes, axes of time, and core axes."""
         size = self.dtype.itemsize
         if strides is None:
             steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
         else:
             steps = [x // size for x in strides]
         steps = [0 if length == 1 else step for length, step in zip(shape, steps, strict=True)]
-        own, axes = len(array.shape), len(array.axes)
-        lead = len(shape) - own - axes
+        core_axes, axes = len(array.shape), len(array.axes)
+        lead = len(shape) - core_axes - axes
         missing = [0] * (len(batch) - lead)
         return missing + steps[:lead], steps[lead : lead + axes], steps[lead + axes :]
 
-    def _in_rows(self, strides: Any) -> tuple[bool, ...]:
-        """Of which arrays the elements of a state lie side by side, in neighbouring places for neighbouring states."""
+    def _have_rows(self, strides: Any) -> tuple[bool, ...]:
+        """For each array, whether elements of a state are contiguous and states adjacent."""
         arrays = (*self.inputs, *self.outputs)
         return tuple(
             steps[0] != 0 and _side_by_side(core, array.shape)
             for (steps, _, core), array in zip(strides, arrays, strict=True)
         )
 
-    def _even(self, strides: Any) -> tuple[bool, ...]:
-        """Of which arrays the elements of a state, in C order, have one distance."""
+    def _are_equidistant(self, strides: Any) -> tuple[bool, ...]:
+        """For each array, whether the elements of a state, in C order, are equidistant."""
         arrays = (*self.inputs, *self.outputs)
-        found = (_distance(core, array.shape) for (_, _, core), array in zip(strides, arrays, strict=True))
-        return tuple(distance is not None for distance in found)
+        distances = (_distance(core, array.shape) for (_, _, core), array in zip(strides, arrays, strict=True))
+        return tuple(distance is not None for distance in distances)
 
     def _code(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...]) -> _Code:
-        """The code for arrays that lie so.  Long code is compiled once, for arrays in rows or not."""
+        """The code for this layout. Long code is compiled once, for arrays with or without rows."""
         direct = self._layout(batch, (False,) * len(in_rows), even)
         if self._near is None:
             self._near = self._is_faster_with_near_values(direct)
@@ -221,8 +221,8 @@ class GpuKernel:
         return self._loaded(self._layout(batch, in_rows, even, room), self._near)
 
     def _is_faster_with_near_values(self, layout: Layout) -> bool:
-        """Whether values that registers have no room for wait in shared memory, or where the compiler leaves them: it
-        tells how many bytes of them are in local memory."""
+        """Whether spilled values should go to shared memory rather than local memory, by the bytes that the compiler
+        reports as local."""
         if not cuda_c.has_values_that_wait(self._program, self._options):
             return False
         if self._program.size > COMPARED:
@@ -242,7 +242,7 @@ class GpuKernel:
 
     def _layout(self, batch: int, in_rows: tuple[bool, ...], even: tuple[bool, ...], room: int | None = None) -> Layout:
         sharing = room is not None and not (self._program.carried or self._program.loops)
-        return layout_for(self._program, self._options, batch, in_rows, even, room, sharing)
+        return choose_layout(self._program, self._options, batch, in_rows, even, room, sharing)
 
     def _loaded(self, layout: Layout, near: bool) -> _Code:
         key = layout, near
@@ -259,19 +259,19 @@ class GpuKernel:
         return self._cupy.RawModule(code=source).get_function(cuda_transposition.NAME)
 
     def _transposed(self, layout: Layout, sizes: Sequence[int], strides: Any) -> Transposed | None:
-        """Outputs that are rows, but not written as such: too long for a tile."""
-        rows, count = self._in_rows(strides), len(self.inputs)
+        """Outputs with rows too long for a tile, to be transposed afterwards."""
+        rows, count = self._have_rows(strides), len(self.inputs)
         which = tuple(
             rows[count + k] and not layout.rows[count + k] and cuda_transposition.pays(array, self.dtype.itemsize)
             for k, array in enumerate(self.outputs)
         )
         if self._program.carried or len(sizes) > 1 or not any(which):
             return None
-        steps = tuple(own[0] for own, _, _ in strides)
+        steps = tuple(batch_strides[0] for batch_strides, _, _ in strides)
         return Transposed(self._transposition, self.dtype, sizes[0], self.outputs, which, steps)
 
     def converted(self, values: Any, name: str) -> Any:
-        """In the kernel's precision; numbers that would lose more than digits are refused."""
+        """An array in the kernel's precision; raises if conversion loses more than digits."""
         if values.dtype != self.dtype:
             if not np.can_cast(values.dtype, self.dtype, casting="same_kind"):
                 raise TypeError(f"input {name} has dtype {values.dtype}, which is no {self.dtype}")
@@ -282,10 +282,10 @@ class GpuKernel:
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         cupy = self._cupy
-        whole = arrays if out is None else (*arrays, *out) if type(out) is tuple else (*arrays, out)
-        known = self._known.get(_key(whole, cupy.ndarray, out is None))
-        if known is not None and not (out is not None and self._overlapping(whole, known)):
-            return self._again(known.launch, whole, out)
+        operands = arrays if out is None else (*arrays, *out) if type(out) is tuple else (*arrays, out)
+        known = self._known.get(_key(operands, cupy.ndarray, out is None))
+        if known is not None and not (out is not None and self._overlapping(operands, known)):
+            return self._relaunch(known.launch, operands, out)
         if len(arrays) != len(self.inputs):
             names = ", ".join(array.name for array in self.inputs)
             raise TypeError(f"the kernel takes {len(self.inputs)} arrays ({names}), {len(arrays)} were given")
@@ -297,40 +297,40 @@ class GpuKernel:
                 self._remember(arrays, values, launch)
                 results = [cupy.empty(shape, self.dtype) for shape in launch.results]
                 self.run(launch, (*values, *results))
-                found = [library.deliver(x) for x in results]
-                return found[0] if len(found) == 1 else tuple(found)
+                converted = [library.deliver(x) for x in results]
+                return converted[0] if len(converted) == 1 else tuple(converted)
             return self._written(values, library, out)
 
-    def _again(self, launch: _Launch, whole: tuple[Any, ...], out: Any) -> Any:
-        """A call like one before: CuPy's arrays that need no conversion."""
+    def _relaunch(self, launch: _Launch, operands: tuple[Any, ...], out: Any) -> Any:
+        """Repeat a kept launch for CuPy arrays that need no conversion."""
         if out is not None:
-            self.run(launch, whole)
+            self.run(launch, operands)
             return out
         results = [self._cupy.empty(shape, self.dtype) for shape in launch.results]
-        self.run(launch, (*whole, *results))
+        self.run(launch, (*operands, *results))
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _remember(self, given: Sequence[Any], taken: Sequence[Any], launch: _Launch, out: Any = None) -> None:
-        """Keep a launch for calls alike, if its arrays were taken as they are."""
-        key = _key(tuple(given), self._cupy.ndarray, out is None)
-        if key is not None and all(x is y for x, y in zip(given, taken, strict=False)):
+    def _remember(self, arguments: Sequence[Any], taken: Sequence[Any], launch: _Launch, out: Any = None) -> None:
+        """Keep a launch for similar calls, if its arrays needed no conversion."""
+        key = _key(tuple(arguments), self._cupy.ndarray, out is None)
+        if key is not None and all(x is y for x, y in zip(arguments, taken, strict=False)):
             if len(self._known) >= KEPT:
                 self._known.clear()
-            reaches = tuple(_reach(x) for x in given) if out is not None else ()
+            reaches = tuple(_reach(x) for x in arguments) if out is not None else ()
             self._known[key] = _Known(launch, reaches)
 
-    def _overlapping(self, whole: tuple[Any, ...], known: _Known) -> bool:
-        """Whether an array for results has memory in common with an input."""
-        extents = [(x.data.ptr + low, x.data.ptr + high) for x, (low, high) in zip(whole, known.reaches, strict=True)]
+    def _overlapping(self, arrays: tuple[Any, ...], known: _Known) -> bool:
+        """Whether a result array shares memory with an input."""
+        extents = [(x.data.ptr + low, x.data.ptr + high) for x, (low, high) in zip(arrays, known.reaches, strict=True)]
         count = len(self.inputs)
         return any(low < end and start < high for low, high in extents[:count] for start, end in extents[count:])
 
     def _written(self, values: list[Any], library: Any, out: Any) -> Any:
-        """The call with arrays for results: direct where such an array is on the device and fits."""
+        """Run the call with given result arrays: directly for suitable device arrays, otherwise by a copy."""
         cupy = self._cupy
-        given = out if isinstance(out, tuple) else (out,)
+        outputs = out if isinstance(out, tuple) else (out,)
         _, _, shapes = self.sizes(values)
-        views = [self._direct(x, shape) for x, shape in zip(given, shapes, strict=False)]
+        views = [self._writable_view(x, shape) for x, shape in zip(outputs, shapes, strict=False)]
         views += [None] * (len(shapes) - len(views))
         results = [
             cupy.empty(shape, self.dtype) if view is None else view for view, shape in zip(views, shapes, strict=True)
@@ -339,8 +339,8 @@ class GpuKernel:
         values = [x.copy() if any(_overlap(x, view) for view in taken) else x for x in values]
         launch = self.launch(values, results)
         self.run(launch, (*values, *results))
-        self._remember((*values, *given), (*values, *results), launch, out)
-        wanted = [*given, *[None] * len(shapes)]
+        self._remember((*values, *outputs), (*values, *results), launch, out)
+        wanted = [*outputs, *[None] * len(shapes)]
         answers = [
             x if view is not None else library.deliver(result) if x is None else result
             for x, view, result in zip(wanted, views, results, strict=False)
@@ -348,7 +348,7 @@ class GpuKernel:
         return delivered(answers, out, self._copyto)
 
     def _copyto(self, array: Any, values: Any, casting: Any) -> None:
-        """``numpy.copyto`` between arrays of the CPU and the device, of what is not there yet."""
+        """``numpy.copyto`` between arrays of the CPU and the device; skips arrays that are in place already."""
         if values is array:
             return
         target = writable(self._cupy, array)
@@ -357,9 +357,9 @@ class GpuKernel:
         else:
             np.copyto(array, self._cupy.asnumpy(values), casting=casting)
 
-    def _direct(self, x: Any, shape: tuple[int, ...]) -> Any:
-        """The array as CuPy's if the kernel can write to it, else None: each element has a place of its own, a whole
-        number of elements from the first."""
+    def _writable_view(self, x: Any, shape: tuple[int, ...]) -> Any:
+        """A CuPy view if the kernel can write to it directly, else None. Elements must be distinct and at a multiple of
+        the item size."""
         view = writable(self._cupy, x)
         if view is None or view.shape != shape or view.dtype != self.dtype:
             return None
@@ -368,7 +368,7 @@ class GpuKernel:
 
 
 def _permit(function: Any, shared: int) -> None:
-    """Let a function have so many bytes of shared memory on the current device."""
+    """Permit a function this much shared memory on the current device."""
     if shared:
         function.max_dynamic_shared_size_bytes = shared
         function.preferred_shared_memory_carveout = 100  # percent
@@ -386,13 +386,13 @@ def _batch(values: Any, array: Array) -> tuple[int, ...]:
 
 
 def _merged(batch: tuple[int, ...], strides: Any) -> tuple[list[int], Any]:
-    """The batch with as few axes as all arrays allow, at least one."""
+    """The batch with the fewest axes that all arrays allow, at least one."""
     sizes: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
     for k, size in enumerate(batch):
         if size == 1:
             continue
-        here = [own[k] for own, _, _ in strides]
+        here = [batch_strides[k] for batch_strides, _, _ in strides]
         if sizes and all(s[-1] == step * size for s, step in zip(steps, here, strict=True)):
             sizes[-1] *= size
             for s, step in zip(steps, here, strict=True):
@@ -407,7 +407,7 @@ def _merged(batch: tuple[int, ...], strides: Any) -> tuple[list[int], Any]:
 
 
 def _side_by_side(strides: Sequence[int], shape: tuple[int, ...]) -> bool:
-    """Whether elements lie in C order without gaps; strides of axes of length 1 do not matter."""
+    """Whether elements are contiguous in C order; strides of axes of length 1 do not matter."""
     expected = 1
     for stride, length in zip(reversed(strides), reversed(shape), strict=True):
         if length != 1 and stride != expected:
@@ -417,7 +417,7 @@ def _side_by_side(strides: Sequence[int], shape: tuple[int, ...]) -> bool:
 
 
 def _distance(strides: Sequence[int], shape: tuple[int, ...]) -> int | None:
-    """From each element to the next in C order, if it is the same everywhere and a number of 32 bits without sign."""
+    """The common distance of successive elements in C order, an unsigned number of 32 bits; None if there is none."""
     distance, inner = None, 1
     for stride, length in zip(reversed(strides), reversed(shape), strict=True):
         if length != 1:
@@ -428,9 +428,9 @@ def _distance(strides: Sequence[int], shape: tuple[int, ...]) -> int | None:
     return distance or 0
 
 
-def _overlap(one: Any, other: Any) -> bool:
-    """Whether the memory between first and last element of two arrays has bytes in common."""
-    (low, high), (start, end) = (_extent(x) for x in (one, other))
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether the extents of two arrays in memory overlap."""
+    (low, high), (start, end) = (_extent(x) for x in (a, b))
     return low < end and start < high
 
 
@@ -440,13 +440,13 @@ def _extent(x: Any) -> tuple[int, int]:
 
 
 def _reach(x: Any) -> tuple[int, int]:
-    """Where the bytes of an array begin and end, from its first element."""
+    """Byte range of an array relative to its first element."""
     steps = [(length - 1) * step for length, step in zip(x.shape, x.strides, strict=True)] if x.size else []
     return sum(step for step in steps if step < 0), sum(step for step in steps if step > 0) + x.itemsize * bool(x.size)
 
 
 def _key(arrays: tuple[Any, ...], kind: Any, new: bool) -> Any:
-    """What decides on a launch, of arrays that are all CuPy's; else None."""
+    """The key of a launch if all arrays are CuPy's, else None."""
     key: list[Any] = [new]
     for x in arrays:
         if type(x) is not kind:
@@ -456,7 +456,7 @@ def _key(arrays: tuple[Any, ...], kind: Any, new: bool) -> Any:
 
 
 def cupy_with_device() -> Any:
-    """CuPy, where it is installed and sees a GPU; an error that says what is missing otherwise."""
+    """CuPy, if installed and a GPU is visible; otherwise raises an error that names the missing part."""
     try:
         import cupy
     except ImportError as error:

@@ -19,7 +19,7 @@ from . import numpy_api
 from .llvm_loader import MachineCode
 
 _NO_IDENTITY = -1  # PyUFunc_None
-_kept: list[Any] = []  # for good, where ufuncs cannot own it
+_kept: list[Any] = []  # kept for good if ufuncs cannot own them
 
 
 def make_gufunc(
@@ -31,11 +31,10 @@ def make_gufunc(
     doc: str = "",
     tables: np.ndarray | None = None,
 ) -> np.ufunc:
-    """A ufunc that runs ``code``, a ``PyUFuncGenericFunction``, on arrays of ``dtype``, and owns it and the ``tables``
-    that it reads.
+    """A ufunc that runs ``code``, a ``PyUFuncGenericFunction``, on arrays of ``dtype``, and owns it and its ``tables``.
 
-    The core dimensions are fixed, but for axes of time: wrong ones are refused by NumPy.  NumPy
-    knows no core dimension of fixed size 0 and no ufunc without inputs: ``ValueError``; evaluate such programs with
+    Core dimensions are fixed except for axes of time; NumPy refuses wrong ones.  Raises ``ValueError`` for core
+    dimensions of size 0 and for programs without inputs, which NumPy does not support; evaluate these with
     ``targets.numpy_reference``.
     """
     arrays = [*inputs, *outputs]
@@ -77,7 +76,7 @@ class _UfuncObject(ctypes.Structure):
 
 
 def _make_owner(ufunc: np.ufunc, owner: Any) -> None:
-    """Tie the lifetime of ``what`` to ``ufunc``, in the slot where ``numpy.frompyfunc`` stores its function."""
+    """Tie the lifetime of ``owner`` to ``ufunc``, in the slot where ``numpy.frompyfunc`` stores its function."""
     if not owners_are_known():
         _kept.append(owner)
         return
@@ -87,7 +86,7 @@ def _make_owner(ufunc: np.ufunc, owner: Any) -> None:
 
 @cache
 def owners_are_known() -> bool:
-    """Whether ufuncs lie in memory as expected: checked on one that owns a known function."""
+    """Whether ufuncs have the expected memory layout, tested on a ufunc with a known owner."""
     if sys.implementation.name != "cpython" or object.__basicsize__ != 16 or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
 
@@ -99,8 +98,8 @@ def owners_are_known() -> bool:
     return fields.owned == id(known) and fields.type == id(type(ufunc)) and fields.name is not None and empty is None
 
 
-def loop_of(ufunc: np.ufunc) -> tuple[int, int] | None:
-    """Addresses of a ufunc's first inner loop and of the data that it wants; None where ufuncs lie otherwise."""
+def inner_loop(ufunc: np.ufunc) -> tuple[int, int] | None:
+    """Addresses of a ufunc's first inner loop and of its data; None if the layout is unknown."""
     if type(ufunc) is not np.ufunc or not owners_are_known():
         return None
     fields = _UfuncObject.from_address(id(ufunc))
@@ -109,10 +108,10 @@ def loop_of(ufunc: np.ufunc) -> tuple[int, int] | None:
 
 
 def delivered(results: Sequence[Any], out: Any, copyto: Callable[..., None] = np.copyto) -> Any:
-    """What a call returns that is no ufunc's: its results, one of them bare, several as a tuple.
+    """The return value of a call that is not a ufunc's: a single result bare, several as a tuple.
 
-    Those for which ``out`` has an array (one array, or a tuple of arrays and None) are written to that, which is then
-    returned; as with a ufunc, its precision may be lower and its kind must be the same.
+    A result with an array in ``out`` (one array, or a tuple of arrays and None) is written to that array, which is
+    returned; as for ufuncs, its precision may be lower but its kind must be the same.
     """
     outputs = out if isinstance(out, tuple) else (None,) * len(results) if out is None else (out,)
     if len(outputs) != len(results):

@@ -13,12 +13,12 @@ from .gufunc import delivered
 
 
 def load(program: Program, dtype: str) -> Callable[..., Any]:
-    """The NumPy reference as a function of arrays like that of any other target."""
+    """The NumPy reference as a function of arrays, with the calling convention of all targets."""
 
     def run(*arrays: Any, out: Any = None) -> Any:
-        given = all_plain(arrays)
-        results = numpy_reference.evaluate(program, given, dtype)
-        numpy_reference.heed_unread(program, given, results)
+        values = all_plain(arrays)
+        results = numpy_reference.evaluate(program, values, dtype)
+        numpy_reference.heed_unread(program, values, results)
         return delivered(results, out)
 
     return run if program.carried else explaining(run, program.signature, dtype)

@@ -1,6 +1,6 @@
-"""From LLVM text to machine code in this process: compile for the host, keep the object code on disk, link it.
+"""From LLVM text to machine code in this process: compile for the host, cache the object code on disk, link it.
 
-Machine code lives as long as the ``MachineCode`` that stands for it: whoever runs an address holds on to that.
+Machine code lives as long as its ``MachineCode`` object: keep that object while its address is in use.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ..targets.llvm_scratch import HOST_SYMBOLS
 from ..targets.protocol import Options
 from . import cache as object_cache
 
-# Measured on articulated-body recursions: the emitter leaves nothing for LLVM's passes over the text to do, and code
-# generation at level 1 gives code as fast as at levels 2 and 3.
+# Measured on articulated-body recursions: LLVM's passes over the text gain nothing, and code generation at level 1
+# gives code as fast as at levels 2 and 3.
 _CODE_GENERATION_LEVEL = 1
 
-# An engine keeps some 10 kB of every library that it has ever linked and takes 100 kB itself: it links so many
-# libraries, and is freed with the last of them.
+# An engine takes 100 kB plus some 10 kB for every library that it has ever linked.  It links this many libraries, and
+# is freed with the last of them.
 _LIBRARIES_PER_ENGINE = 16
 
 _lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child must not inherit the lock, or LLVM, from the middle of a compilation
+if hasattr(os, "register_at_fork"):  # a forked child must not inherit the lock, or LLVM, in the middle of a compilation
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 class MachineCode:
-    """A function in machine code, at ``address``; unloaded when nothing refers to this object any more."""
+    """A function in machine code, at ``address``; unloaded with the last reference to this object."""
 
     __slots__ = ("__weakref__", "address")
 
@@ -46,7 +46,7 @@ class MachineCode:
 
 
 class _Engine:
-    """A linker of LLVM's with the libraries that it has linked."""
+    """An LLVM linker with the libraries that it has linked."""
 
     def __init__(self) -> None:
         options = host_options()
@@ -56,12 +56,12 @@ class _Engine:
 
 
 _loaded: weakref.WeakValueDictionary[str, MachineCode] = weakref.WeakValueDictionary()  # by key
-_engine: _Engine | None = None  # that links the next library
-_unused: deque[tuple[_Engine, llvm.ResourceTracker]] = deque()  # waits to be unloaded
+_engine: _Engine | None = None  # the engine of the next library
+_unused: deque[tuple[_Engine, llvm.ResourceTracker]] = deque()  # libraries to be unloaded
 
 
 def host_options(dtype: str = "float64") -> Options:
-    """Options for this machine: as many lanes as one vector register holds numbers of ``dtype``.
+    """Options for this machine: a vector register full of numbers of ``dtype``.
 
     Measured with AVX-512: one register per value (8 doubles) is faster than half of one (by 20 percent) and than two.
     """
@@ -93,10 +93,9 @@ def load(
 ) -> MachineCode:
     """The function ``symbol`` of the LLVM text ``source``, compiled with ``options``.
 
-    With a ``key`` (``cache.program_key``) code that is loaded already is given again, and the object code is looked up
-    on disk first and stored there; then a ``source`` given as a function is called only if it is needed.
-    ``host_functions`` are the addresses of the functions that the text calls; without it, those that emitted programs
-    call.
+    With a ``key`` (``cache.program_key``), loaded code is reused, and object code is looked up on disk and stored
+    there. A ``source`` given as a function is called only if the text is needed.  ``host_functions`` are the addresses
+    of functions that the text calls; by default the host functions of emitted programs.
     """
     try:
         with _lock:
@@ -117,14 +116,14 @@ def load(
 
 
 def _unload(engine: _Engine, library: llvm.ResourceTracker) -> None:
-    """Called by the garbage collector, in any thread and at any place."""
+    """Called by the garbage collector, in any thread at any time."""
     _unused.append((engine, library))
     _unload_unused()
 
 
 def _unload_unused() -> None:
     if not _lock.acquire(blocking=False):
-        return  # whoever loads something now unloads this afterwards; waiting for it here could wait for ever
+        return  # another load in progress unloads this afterwards; waiting for its lock here could deadlock
     try:
         while _unused:
             engine, library = _unused.popleft()
@@ -148,8 +147,8 @@ def assembly(source: str, options: Options) -> str:
 
 @contextlib.contextmanager
 def _parsed(source: str, options: Options) -> Iterator[tuple[llvm.TargetMachine, llvm.ModuleRef]]:
-    """The machine that compiles with ``options``, and ``source`` for it; in a context of its own, as a context keeps
-    every constant that it has seen."""
+    """``source`` parsed in a context of its own, as a context keeps all its constants for ever; and the machine for
+    ``options``."""
     machine = _target_machine(options.cpu, options.features)
     with llvm.create_context() as context, llvm.parse_assembly(source, context) as module:
         module.triple = llvm.get_process_triple()
@@ -172,8 +171,8 @@ def _link(code: bytes, symbol: str, host_functions: Mapping[str, int]) -> Machin
 @cache
 def _target_machine(cpu: str, features: str) -> llvm.TargetMachine:
     _initialize()
-    # Position-independent small-model code addresses its constants relative to itself; the linker puts code and
-    # constants next to each other and reaches far functions through stubs.
+    # Position-independent small-model code addresses its constants relative to itself.  The linker places code and
+    # constants next to each other and reaches distant functions through stubs.
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=cpu, features=features, opt=_CODE_GENERATION_LEVEL, reloc="pic", codemodel="small", jit=True
     )
@@ -181,7 +180,7 @@ def _target_machine(cpu: str, features: str) -> llvm.TargetMachine:
 
 @cache
 def _initialize() -> None:
-    with contextlib.suppress(RuntimeError):  # newer llvmlite initializes itself and says so
+    with contextlib.suppress(RuntimeError):  # newer llvmlite initializes itself and raises here
         llvm.initialize()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -1,8 +1,7 @@
-"""Memory for large results, used again once nobody looks at it any more.
+"""Recycled memory for large results.
 
-The system clears new memory page by page when it is first written to, which can take longer than computing the numbers
-that go there.  Arrays made here hold on to their memory; when the last of them is gone, it waits for the next array of
-the same size.
+The system clears new memory page by page on the first write, which can take longer than computing the numbers. Arrays
+made here own their memory; when the last of them is gone, it waits for the next array of the same size.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-LARGE = 1 << 20  # bytes: the memory of smaller arrays is kept by the C library itself
-KEPT = 1 << 28  # bytes that may wait, all blocks together
+LARGE = 1 << 20  # bytes; the C library itself recycles smaller blocks
+KEPT = 1 << 28  # maximum bytes of all waiting blocks
 
 
 class _Memory:
@@ -27,14 +26,14 @@ class _Memory:
         self.bytes = np.empty(size, np.uint8)
 
 
-_waiting: deque[_Memory] = deque()  # the longest wait first; appending and removing are atomic
+_waiting: deque[_Memory] = deque()  # least recently used first; appending and removing are atomic
 
 
 class _Lease:
     """Owner of a block of memory; the block is recycled when its last array is gone."""
 
     def __init__(self, size: int):
-        self.memory = _taken(size)
+        self.memory = _get_block(size)
         self.__array_interface__ = self.memory.bytes.__array_interface__
 
     def __del__(self) -> None:
@@ -50,7 +49,7 @@ def empty(shape: tuple[int, ...], dtype: str | np.dtype) -> np.ndarray:
     return np.asarray(_Lease(size)).view(kind).reshape(shape)
 
 
-def _taken(size: int) -> _Memory:
+def _get_block(size: int) -> _Memory:
     """A recycled block of memory, or a new one."""
     for memory in tuple(_waiting):
         if memory.size == size:
@@ -74,8 +73,8 @@ def _give_back(memory: _Memory) -> None:
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Python's collector of cycles waits: programs grow by many small objects that all stay, which it would look at
-    over and over, for a third of the time that compiling takes."""
+    """Context that pauses Python's cyclic garbage collector: programs consist of many small objects that all survive,
+    and scanning them would take a third of compile time."""
     was_running = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Planned GPU launches as data, for callers that have the addresses of the arrays."""
+"""Planned GPU launches as data, for callers with the addresses of arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Outline(NamedTuple):
-    """How an array lies in memory: strides in bytes."""
+    """Memory layout of an array: strides in bytes."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -20,14 +20,14 @@ class Outline(NamedTuple):
 
 
 class Place(NamedTuple):
-    """So many bytes behind the beginning of an array of the call: inputs, outputs, then the arrays between."""
+    """Byte offset from the start of an array of the call, numbered as inputs, outputs, intermediate arrays."""
 
     array: int
     offset: int = 0
 
 
 class PlannedLaunch(NamedTuple):
-    """One kernel: the function, its blocks, their threads, bytes of shared memory that it asks for, arguments."""
+    """One kernel launch: function, blocks, threads per block, shared memory in bytes, arguments."""
 
     function: Any
     blocks: int
@@ -37,14 +37,14 @@ class PlannedLaunch(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Launches, one after the other, and how many elements each array between them has: what one launch writes there,
-    another one reads."""
+    """Consecutive launches, and the number of elements of each intermediate array that passes data between them."""
 
     launches: tuple[PlannedLaunch, ...]
     between: tuple[int, ...] = ()
 
     def carry_out(self, starts: Sequence[int]) -> None:
-        """Launch on the current stream, on arrays at these addresses: those of the call, then those between."""
+        """Launch on the current stream, with the addresses of the call's arrays followed by those of intermediate
+        arrays."""
         for function, blocks, threads, shared, arguments in self.launches:
             numbers = (starts[x.array] + x.offset if isinstance(x, Place) else x for x in arguments)
             function((blocks,), (threads,), tuple(map(np.int64, numbers)), shared_mem=shared)

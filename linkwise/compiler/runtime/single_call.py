@@ -1,11 +1,10 @@
-"""One state, or a few, without NumPy's machinery: a native function in front of the ufunc.
+"""Short cut for one state, or a few, past NumPy's machinery: a native function in front of the ufunc.
 
-Deciding on loops, casts, strides and broadcasting costs a generalized ufunc about a microsecond, several times what
-a small kernel computes for one state.  The function made here looks at its arguments first: if they are exactly one
-state (plain contiguous arrays of the kernel's dtype and core shapes), or a few of them in rows, it makes the results,
-or takes the one array given for them, and runs the compiled loop once; everything else goes to the general function as
-it came.  Its code is the same for all
-kernels; what differs between kernels lies in a structure that the function has as its ``self``.
+Deciding on loops, casts, strides and broadcasting costs a generalized ufunc about a microsecond, several times the cost
+of a small kernel for one state.  The native function first inspects its arguments.  If they are exactly one state
+(plain contiguous arrays of the kernel's dtype and core shapes), or a few states in rows, it allocates the results, or
+takes the single array given for them, and runs the compiled loop once.  All other calls go unchanged to the general
+function.  All kernels share its code; data of a kernel are in a structure that the function has as its ``self``.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from .cache import compiler_fingerprint
 from .llvm_loader import MachineCode
 from .single_call_text import MAX_ARRAYS, SOURCE
 
-# States in rows, and operations, beyond which NumPy's machinery costs little; it lets other threads run meanwhile.
+# Numbers of states in rows, and of operations, above which NumPy's overhead is small and releasing the lock is better.
 _FEW, _SHORT = 64, 200_000
 _METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
 _enabled = ctypes.c_int8(1)  # read by the native function at every call
 
 
 def set_single_call_shortcut(enabled: bool) -> None:
-    """Whether calls with one state may bypass NumPy's ufunc machinery (they may, at first).
+    """Enable or disable the short cut past NumPy's ufunc machinery for calls with one state (enabled at first).
 
-    Results are the same to the last bit; without the short cut a call takes about a microsecond longer.  It acts at
-    once, on all kernels of this process, those that are compiled already too.
+    Results are the same to the last bit; without the short cut a call takes about a microsecond longer.  The setting
+    takes effect at once for all kernels of this process.
     """
     if not isinstance(enabled, (bool, np.bool_)):
         raise ValueError(f"enabled must be True or False, not {enabled!r}")
@@ -46,7 +45,7 @@ def set_single_call_shortcut(enabled: bool) -> None:
 
 
 def get_single_call_shortcut() -> bool:
-    """Whether calls with one state may bypass NumPy's ufunc machinery, and this interpreter lets them."""
+    """Whether calls with one state may bypass NumPy's ufunc machinery, and this interpreter supports it."""
     return bool(_enabled.value) and layout_is_known()
 
 
@@ -58,19 +57,19 @@ def single_call(
     general: Callable[..., Any],
     operations: int = 1,
 ) -> Callable[..., Any]:
-    """``general`` with a short cut for one state, or a few in rows, by the loop ``code`` (a
-    ``PyUFuncGenericFunction``), which does so many ``operations`` per state.
+    """``general`` with a short cut for one state, or a few in rows, by the loop ``code`` (a ``PyUFuncGenericFunction``)
+    of this many ``operations`` per state.
 
-    The results are those of the ufunc: arrays, NumPy scalars where the core shape is ``()``, a tuple if there are
-    several.  Where the loop raises floating-point flags, ``general`` computes the state again and reports them as
-    ``numpy.errstate`` says.  The interpreter lock is held meanwhile: this is for short kernels.  Interpreters
-    whose objects are laid out in an unknown way get ``general`` itself.
+    Results equal those of the ufunc: arrays, NumPy scalars for core shape ``()``, a tuple for several results.  If the
+    loop raises floating-point flags, ``general`` computes the state again and reports them according to
+    ``numpy.errstate``.  The interpreter lock is held during the call: this is for short kernels.  For interpreters with
+    an unknown object layout, returns ``general`` itself.
     """
     arrays = [*inputs, *outputs]
     if len(arrays) > MAX_ARRAYS or not layout_is_known():
         return general
     description = np.dtype(dtype)
-    steps = [description.itemsize * math.prod(array.shape) for array in arrays]  # from state to state, then along axes
+    steps = [description.itemsize * math.prod(array.shape) for array in arrays]  # of states, then of axes
     for array in arrays:
         steps += [description.itemsize * math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
     kernel = _Kernel(
@@ -97,8 +96,8 @@ def _native(kernel: _Kernel) -> Callable[..., Any]:
 def with_general(
     function: Callable[..., Any], instead: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """A function made by ``single_call`` with ``instead(general)`` in place of its general function; ``instead`` of any
-    other function."""
+    """A copy of a function made by ``single_call`` with ``instead(general)`` as its general function; for any other
+    function, ``instead`` of it."""
     memory = getattr(function, "__self__", None)
     if not isinstance(memory, _Memory):
         return instead(function)
@@ -112,7 +111,7 @@ def _numbers(values: Sequence[int]) -> Any:
 
 
 class _Memory(np.ndarray):
-    """Owns a ``_Kernel`` and, as an array, has its address where the native function finds it."""
+    """Owns a ``_Kernel``; an array, so that the native function finds the structure's address in it."""
 
     __slots__ = ()
 
@@ -128,8 +127,8 @@ class _Shape(ctypes.Structure):
 
 
 class _Kernel(ctypes.Structure):
-    """``%Kernel`` of the text below.  It keeps alive what it points at, and the machine code of its loop: ``origin``,
-    or the memory of the kernel that it is a copy of."""
+    """``%Kernel`` of the text below. It keeps its targets and the machine code of its loop alive, through ``origin`` or
+    the memory of the kernel that it was copied from."""
 
     origin: MachineCode | _Memory | None = None
 
@@ -177,21 +176,21 @@ class _MethodDefinition(ctypes.Structure):
 
 @cache
 def layout_is_known() -> bool:
-    """Whether arrays lie in memory as the native function expects: checked on arrays whose content is known."""
+    """Whether arrays have the memory layout that the native function expects, tested on known arrays."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     if ctypes.sizeof(ctypes.c_void_p) != 8 or object.__basicsize__ != 16:
         return False
     if np.ndarray.__basicsize__ < ctypes.sizeof(_ArrayObject):
         return False
-    whole = np.arange(24.0).reshape(2, 3, 4)
-    part = whole.astype(np.float32)[:, ::2].T
+    sample = np.arange(24.0).reshape(2, 3, 4)
+    part = sample.astype(np.float32)[:, ::2].T
     part.flags.writeable = False
-    return all(_reads_as_reported(array) for array in (whole, part, np.array(1.0)))
+    return all(_reads_as_reported(array) for array in (sample, part, np.array(1.0)))
 
 
 def _reads_as_reported(array: np.ndarray) -> bool:
-    """Whether the fields of ``array`` are those that NumPy tells."""
+    """Whether the fields of ``array`` have the values that NumPy reports."""
     fields = _ArrayObject.from_address(id(array))
     return (
         fields.type == id(np.ndarray)
@@ -217,7 +216,7 @@ def _new_function() -> Callable[..., Any]:
 
 @cache
 def _method() -> _MethodDefinition:
-    """The definition that all functions made here share; kept for good, as they point at it."""
+    """The definition shared by all functions made here; never freed, as they point to it."""
     options = llvm_loader.host_options()
     key = hashlib.sha256(repr((SOURCE, options, compiler_fingerprint())).encode()).hexdigest()
     code = llvm_loader.load(SOURCE, "linkwise_single_call", options, key, _host_functions())
@@ -227,7 +226,7 @@ def _method() -> _MethodDefinition:
 
 
 def _host_functions() -> dict[str, int]:
-    """Addresses of what the text declares: the switch, functions of NumPy's and Python's."""
+    """Addresses for the declarations of the text: the switch, NumPy's and Python's functions."""
     addresses = {"linkwise_single_call_enabled": ctypes.addressof(_enabled), "_Py_NoneStruct": id(None)}
     for name in re.findall(r"^declare \w+ @(\w+)", SOURCE, re.MULTILINE):
         if name.startswith(("PyArray_", "PyUFunc_")):

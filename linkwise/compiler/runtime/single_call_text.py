@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MAX_ARRAYS = 32  # inputs and outputs together; kernels with more take the general way
+MAX_ARRAYS = 32  # maximum number of inputs and outputs; kernels with more always use the general function
 C_CONTIGUOUS_AND_ALIGNED = 0x0101  # NumPy's array flags
 TO_WRITE_TO = C_CONTIGUOUS_AND_ALIGNED | 0x0400
 

@@ -19,18 +19,18 @@ import numpy as np
 
 from . import memory, workers
 from .arrays import all_plain
-from .gufunc import loop_of
+from .gufunc import inner_loop
 
-# Waking another thread costs some tens of microseconds; its share should take more than that, and a tile, which threads
-# take one at a time, a part of it: few enough that counting them costs nothing, small enough that all end together.
+# Waking a thread costs some tens of microseconds; its share should take longer.  Threads take tiles one at a time:
+# large enough that counting them costs nothing, small enough that all threads end together.
 _OPERATIONS_PER_TASK = 1_000_000 if sys.platform.startswith("linux") else 4_000_000
 _TILES_PER_THREAD = 4
 _OPERATIONS_PER_TILE = (200_000, 10_000_000)
 _STATES_PER_GROUP = 16  # tiles are whole groups of SIMD lanes
-# Machine code cannot be interrupted: long work is done in calls of some tenths of a second, Ctrl-C acts between them.
+# Machine code cannot be interrupted: long work is divided into calls of some tenths of a second for Ctrl-C.
 _OPERATIONS_PER_CALL = 1_000_000_000
 
-_MAX_THREADS = 1024  # more than any machine runs at once; a request for more is a mistake
+_MAX_THREADS = 1024  # more than any machine has; a larger request is a mistake
 
 _num_threads: int | None = None
 _pool: workers.Workers | None = None
@@ -53,19 +53,19 @@ def get_num_threads() -> int:
 
 
 def states_per_task(operations: int) -> int:
-    """Number of states, of so many scalar operations each, that justify a thread."""
+    """Number of states, of this many scalar operations each, that justify a thread."""
     return max(1, _OPERATIONS_PER_TASK // max(1, operations))
 
 
 def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tuple[np.ndarray, ...]]:
-    """``ufunc`` as a function ``(*arrays, out=None)`` that uses threads where the batch is large.
+    """``ufunc`` as a function ``(*arrays, out=None)`` that uses threads for large batches.
 
-    ``operations`` is the number of scalar operations that one state takes.  Small calls go straight through: what
-    holds fewer numbers than a task has states is not even looked at.  Arrays may be those of other libraries.
+    ``operations``: scalar operations per state.  Arrays with fewer numbers than a task has states go straight through.
+    Arrays of other libraries are accepted.
     """
     enough, array_type = states_per_task(operations), np.ndarray
     cores = _core_shapes(ufunc)[: ufunc.nin]
-    few = [(len(core), 2 * enough * math.prod(core)) for core in cores]  # numbers of too few states for two tasks
+    few = [(len(core), 2 * enough * math.prod(core)) for core in cores]  # sizes of too few states
 
     few_of_first = few[0][1] if len(few) == 1 else enough
 
@@ -80,7 +80,7 @@ def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tup
         return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
 
     def all_of_few_states(arrays: Sequence[Any]) -> bool:
-        """Whether the batch, the same for all, is too small to be split; if not, ``call_threaded`` looks closer."""
+        """Whether the batch, common to all arrays, is too small to be split; otherwise ``call_threaded`` decides."""
         batch = None
         for array, (rank, limit) in zip(arrays, few, strict=False):
             if (
@@ -93,7 +93,7 @@ def threaded(ufunc: np.ufunc, operations: int) -> Callable[..., np.ndarray | tup
         return True
 
     def run_anything(inputs: Sequence[Any], out: Any) -> np.ndarray | tuple[np.ndarray, ...]:
-        """Of numbers, lists and arrays of other libraries."""
+        """For numbers, lists and arrays of other libraries."""
         arrays = all_plain(inputs)
         if any(getattr(array, "size", 0) > enough for array in arrays):
             return call_threaded(ufunc, arrays, out, operations)
@@ -110,13 +110,13 @@ def call_threaded(
 ) -> np.ndarray | tuple[np.ndarray, ...]:
     """``ufunc(*arrays, out=out)``, with the batch split over threads if it is large enough.
 
-    ``operations`` are those of one state.  Rows of states are cut into tiles that threads take one at a time; where
-    NumPy is needed the longest axis of the broadcast batch is cut into equal pieces, a share for every thread.
+    ``operations``: scalar operations per state.  Rows of states are cut into tiles that threads take one at a time.  If
+    NumPy is needed, the longest axis of the broadcast batch is cut into equal pieces, one per thread.
     """
     arrays = [np.asarray(array) for array in arrays]
     batch = _batch_shape(ufunc, arrays)
     outputs = out if isinstance(out, tuple) else (out,) * (out is not None)
-    out = outputs or (None,) * ufunc.nout  # None alone is good for one result only
+    out = outputs or (None,) * ufunc.nout  # None alone is valid for one result only
     enough = states_per_task(operations)
     if batch is None or math.prod(batch) < 2 * enough:
         return ufunc(*arrays, out=out)
@@ -129,13 +129,13 @@ def call_threaded(
     results = _results(ufunc, batch, outputs)
     if count == 1 and calls == 1:
         return ufunc(*arrays, out=tuple(results))
-    if not _by_workers(ufunc, batch, [*arrays, *results], operations, count):
-        _by_pool(ufunc, batch, [*arrays, *results], count, calls)
+    if not _run_workers(ufunc, batch, [*arrays, *results], operations, count):
+        _run_pool(ufunc, batch, [*arrays, *results], count, calls)
     return results[0] if len(results) == 1 else tuple(results)
 
 
 def shares(states: int, operations: int) -> tuple[int, int]:
-    """Number of useful threads for states of so many operations each, and the tile size."""
+    """Number of useful threads for states of this many operations each, and the tile size."""
     count = max(1, min(get_num_threads(), states // states_per_task(operations)))
     return count, _tile(states, operations, count)
 
@@ -147,11 +147,11 @@ def _tile(states: int, operations: int, count: int) -> int:
     return -(-tile // _STATES_PER_GROUP) * _STATES_PER_GROUP
 
 
-def _by_workers(
+def _run_workers(
     ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], operations: int, count: int
 ) -> bool:
-    """Tile by tile in threads without Python.  False, and nothing that counts is done, where NumPy is needed: to cast,
-    to walk over batches that are no rows of states, to complain."""
+    """Process tiles in threads without Python. Returns False, without results, if NumPy is needed: for casts, for
+    batches that are not rows of states, for errors."""
     job = _job(ufunc, batch, operands)
     if job is None:
         return False
@@ -159,12 +159,12 @@ def _by_workers(
     per_call = max(tile, count * _OPERATIONS_PER_CALL // operations)
     for start in range(0, states, per_call):
         _threads().run(job, start, min(start + per_call, states), tile, count - 1)
-    return not job.raised  # NumPy says what it was
+    return not job.raised  # NumPy reports which status it was
 
 
 def _job(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray]) -> workers.Job | None:
-    """The work of one call, if all operands are what the loop takes: rows of states in its own type."""
-    loop = loop_of(ufunc) if workers.native() is not None else None
+    """The work of one call, if all operands fit the loop directly: rows of states of its own dtype."""
+    loop = inner_loop(ufunc) if workers.native() is not None else None
     if loop is None or ufunc.signature is None or len(operands) > workers.MAX_OPERANDS:
         return None
     names, kinds = _core_names(ufunc.signature), ufunc.types[0].replace("->", "")
@@ -186,7 +186,8 @@ def _job(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray]
 
 
 def _step(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...]) -> int | None:
-    """Bytes from one state of a batch to the next, 0 for one state that serves all; None if they are not in a row."""
+    """Bytes from one state of a batch to the next, 0 for a single shared state; None if the states are not
+    equidistant."""
     if len(shape) == 1 and shape == batch:
         return strides[0]
     if math.prod(shape) == 1:
@@ -198,11 +199,11 @@ def _step(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ..
     return along[-1][1] if in_a_row else None
 
 
-def _by_pool(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], count: int, calls: int) -> None:
-    """Piece by piece in Python's threads."""
+def _run_pool(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndarray], count: int, calls: int) -> None:
+    """Process pieces in Python's threads."""
     pieces = _pieces(ufunc, batch, operands, count * calls)
     first, *others = (pieces[i : i + calls] for i in range(0, len(pieces), calls))
-    contexts = [contextvars.copy_context() for _ in others]  # numpy.errstate holds in the threads too
+    contexts = [contextvars.copy_context() for _ in others]  # numpy.errstate applies in the threads, too
     stop = threading.Event()
     pool = ThreadPoolExecutor(max(1, count - 1), thread_name_prefix="linkwise")  # the caller does a piece itself
     futures = [
@@ -221,7 +222,7 @@ def _by_pool(ufunc: np.ufunc, batch: tuple[int, ...], operands: Sequence[np.ndar
 
 
 def _batch_shape(ufunc: np.ufunc, arrays: Sequence[np.ndarray]) -> tuple[int, ...] | None:
-    """The broadcast batch, or None if the arrays do not fit; NumPy then says what is wrong."""
+    """The broadcast batch, or None if the arrays do not fit; NumPy then raises the error."""
     cores = _core_shapes(ufunc)
     if len(arrays) != ufunc.nin:
         return None
@@ -267,19 +268,20 @@ def _results(ufunc: np.ufunc, batch: tuple[int, ...], outputs: tuple[np.ndarray 
 
 
 def _piece(array: np.ndarray, axis: int, start: int, stop: int) -> np.ndarray:
-    """``array[start:stop]`` along ``axis`` (from the end), or all of it if it is broadcast along that axis."""
+    """``array[start:stop]`` along ``axis`` (counted from the end), or the full array if it is broadcast along this
+    axis."""
     if array.ndim < -axis or array.shape[axis] == 1:
         return array
     return array[(slice(None),) * (array.ndim + axis) + (slice(start, stop),)]
 
 
 def _core_shapes(ufunc: np.ufunc) -> tuple[tuple[int, ...], ...]:
-    """Core shapes of all operands, from the signature; -1 where it has a name for a size: outputs are then given."""
-    return ((),) * ufunc.nargs if ufunc.signature is None else _shapes_of(ufunc.signature)
+    """Core shapes of all operands, from the signature; -1 for named sizes, which require given outputs."""
+    return ((),) * ufunc.nargs if ufunc.signature is None else _parse_shapes(ufunc.signature)
 
 
 @lru_cache
-def _shapes_of(signature: str) -> tuple[tuple[int, ...], ...]:
+def _parse_shapes(signature: str) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(int(size) if size.isdecimal() else -1 for size in core) for core in _core_names(signature))
 
 

@@ -1,5 +1,5 @@
-"""Results that a kernel on the GPU writes element by element, some states at a time, and that are laid out as rows
-then (``cuda_transposition``)."""
+"""GPU results that a kernel writes element by element for some states at a time, and a transposition lays out as rows
+(``cuda_transposition``)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .planned_launches import Place, Plan, PlannedLaunch
 
 @dataclass(frozen=True)
 class Transposed:
-    """Which results, and what it takes.
+    """The transposed results of a launch.
 
     function   the transposition
-    states     how many there are
+    states     number of states
     outputs    the results of the kernel
-    which      those of them that are transposed
-    steps      strides of the batch of all arrays, in elements
+    which      the transposed ones among them
+    steps      batch strides of all arrays, in elements
     """
 
     function: Any
@@ -36,24 +36,24 @@ class Transposed:
     steps: tuple[int, ...]
 
     @property
-    def at_a_time(self) -> int:
+    def chunk_size(self) -> int:
         sizes = (array.size for array, chosen in zip(self.outputs, self.which, strict=True) if chosen)
         most = cuda_transposition.states_at_a_time(self.dtype.itemsize * sum(sizes))
         return min(most, -(-self.states // WARP) * WARP)
 
-    def of_kernel(self, strides: Sequence[Any]) -> list[Any]:
-        """The strides that the kernel is given: element by element where results are transposed."""
+    def kernel_strides(self, strides: Sequence[Any]) -> list[Any]:
+        """The strides passed to the kernel: element by element for transposed results."""
         count = len(strides) - len(self.outputs)
         layouts = list(strides[:count])
         for layout, array, chosen in zip(strides[count:], self.outputs, self.which, strict=True):
-            pitch = self.at_a_time
+            pitch = self.chunk_size
             core = [pitch * math.prod(array.shape[k + 1 :]) for k in range(len(array.shape))]
             layouts.append(([1], layout[1], core) if chosen else layout)
         return layouts
 
     def plan(self, launch: Any) -> Plan:
-        """The kernel and the transposition, in turn."""
-        (threads,), pitch, size, count = launch.block, self.at_a_time, self.dtype.itemsize, len(self.steps)
+        """The launches of kernel and transposition in turn."""
+        (threads,), pitch, size, count = launch.block, self.chunk_size, self.dtype.itemsize, len(self.steps)
         inputs = count - len(self.outputs)
         numbers = itertools.count(count)
         between = [Place(next(numbers)) if chosen else None for chosen in self.which]
@@ -64,12 +64,12 @@ class Transposed:
             written = [near or position for near, position in zip(between, positions[inputs:], strict=True)]
             arguments = (some, *launch.head[1:], *positions[:inputs], *written, *launch.tail)
             launches.append(PlannedLaunch(launch.kernel, -(-some // threads), threads, launch.shared, arguments))
-            for array, near, place, step in zip(
+            for array, near, operand, step in zip(
                 self.outputs, between, positions[inputs:], self.steps[inputs:], strict=True
             ):
                 if near is not None:
                     blocks = cuda_transposition.blocks(some, array.size)
-                    moved = (some, array.size, near, pitch, place, step)
+                    moved = (some, array.size, near, pitch, operand, step)
                     launches.append(PlannedLaunch(self.function, blocks, cuda_transposition.WARPS * WARP, 0, moved))
         chosen = (array for array, is_chosen in zip(self.outputs, self.which, strict=True) if is_chosen)
         return Plan(tuple(launches), tuple(array.size * pitch for array in chosen))

@@ -1,8 +1,8 @@
 """Threads that run compiled loops without Python: they sleep in machine code and take tiles of a batch from a counter.
 
-A Python thread needs the interpreter's lock to begin, one after the other: for sixteen threads that takes longer than
-the work of a batch of an arm.  These wait for a semaphore instead, and the caller wakes them, works along and waits for
-them in one call without the lock.  Whoever is late, or slow, takes fewer tiles.
+Python threads need the interpreter lock to start, one after the other: for sixteen threads that takes longer than a
+batch of an arm.  These threads wait for a semaphore instead.  The caller wakes them, takes tiles itself and waits for
+them in one call without the lock.  A late or slow thread takes fewer tiles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from . import llvm_loader
 
-# Words of 64 bits of a job; what threads write to stands on cache lines of its own.
+# 64-bit words of a job; words that threads write are on separate cache lines.
 FUNCTION, DATA, OPERANDS, CORE, COUNT, TILE, DIMENSIONS, STEPS, BASES, DONE, MASK = range(11)
 NEXT, PENDING, FLAGS, JOB_WORDS = 16, 24, 32, 40
 MAX_OPERANDS = 32
@@ -178,7 +178,7 @@ end:
 
 
 class _Native(NamedTuple):
-    """The functions above; machine code that is never unloaded, as threads sleep in it."""
+    """The native functions; their machine code is never unloaded, as threads sleep in it."""
 
     worker: Callable[[int], None]
     run: Callable[[int, int, int], None]
@@ -189,7 +189,7 @@ class _Native(NamedTuple):
 
 @cache
 def native() -> _Native | None:
-    """None where the system has no such semaphores."""
+    """The native functions; None if the system lacks such semaphores."""
     if not sys.platform.startswith("linux"):
         return None
     libc = ctypes.CDLL(None)
@@ -237,7 +237,7 @@ class _Worker:
         self.slot = array("q", (0, _address(self.start)))
         self.address = _address(self.slot)
         self._post = functions.sem_post
-        # The thread holds on to this object: what it sleeps on must not go away.
+        # The thread keeps this object alive, and with it the semaphore.
         threading.Thread(target=self._work, args=(functions,), name="linkwise", daemon=True).start()
 
     def _work(self, functions: _Native) -> None:
@@ -249,7 +249,7 @@ class _Worker:
 
 
 class Workers:
-    """Up to ``most`` threads besides the caller's; each call takes those that have nothing to do."""
+    """Up to ``most`` threads besides the caller's; each call takes idle ones."""
 
     def __init__(self, most: int):
         self.most = most
@@ -259,10 +259,11 @@ class Workers:
         self._ends: deque[array[int]] = deque()  # semaphores of finished calls
 
     def run(self, job: Job, start: int, stop: int, tile: int, wanted: int) -> None:
-        """Do the states from ``start`` to ``stop`` with up to ``wanted`` threads besides the caller's, in tiles."""
+        """Process the states from ``start`` to ``stop`` in tiles, with up to ``wanted`` threads besides the
+        caller's."""
         functions = native()
         assert functions is not None
-        taken = self._taken(functions, wanted)
+        taken = self._get_idle(functions, wanted)
         done = self._ends.pop() if self._ends else _semaphore(functions)
         words = job.words
         words[NEXT], words[COUNT], words[TILE], words[DONE] = start, stop, tile, _address(done)
@@ -275,7 +276,7 @@ class Workers:
             if self.most == 0:
                 self.end()
 
-    def _taken(self, functions: _Native, wanted: int) -> list[_Worker]:
+    def _get_idle(self, functions: _Native, wanted: int) -> list[_Worker]:
         taken: list[_Worker] = []
         while len(taken) < wanted:
             try:
@@ -304,7 +305,7 @@ class Job:
     loop      addresses of the loop and of its data
     bases     addresses of the operands
     sizes     of the loop's core dimensions
-    steps     bytes from state to state of every operand, then those within their core dimensions
+    steps     bytes from state to state of every operand, then core strides
     """
 
     def __init__(self, loop: tuple[int, int], bases: Sequence[int], sizes: Sequence[int], steps: Sequence[int]):
@@ -320,7 +321,7 @@ class Job:
 
     @property
     def raised(self) -> bool:
-        """Whether a floating-point status was set that numpy.errstate wants to know of."""
+        """Whether a floating-point status occurred that numpy.errstate does not ignore."""
         if not self.words[FLAGS]:
             return False
         modes: Mapping[str, object] = np.geterr()

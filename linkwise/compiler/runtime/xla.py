@@ -1,10 +1,10 @@
-"""Compiled loops as functions that XLA calls: handlers of its foreign function interface for the CPU.
+"""Compiled loops as XLA FFI handlers for the CPU.
 
-A handler knows its loop; what that needs to know besides, such as how many states there are and the strides of arrays,
-comes as one attribute of the call: ``call_words``.
+A handler contains its loop.  All other data, such as the number of states and the strides of arrays, are one attribute
+of the call: ``call_words``.
 
-Large batches are cut into tiles which threads of XLA's pool take one at a time, as the caller does.  Tasks that get a
-thread only when all is done find no tile left; the last one that knows of a job frees it.
+Large batches are cut into tiles, which the caller and threads of XLA's pool take one at a time.  A task that starts
+after all work is done finds no tile left; the last task with a reference to a job frees it.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from .workers import (
     TILE,
     drain,
 )
-from .xla_interface import BUFFERS, CALL, FRAME, METADATA, OFFSETS, Handler, entry, filled, in_front, load, store, word
+from .xla_interface import BUFFERS, CALL, FRAME, METADATA, OFFSETS, Handler, bind, entry, filled, load, store, word
 
-RUNNING, REFERENCES = 24, 32  # words of a job: threads that may be working on it, and those that will look at it
+RUNNING, REFERENCES = 24, 32  # words of a job: number of threads that may be working on it, and of references
 TILE_WORD, HELPERS_WORD, CORE_WORD, STATES_WORD = range(4)  # of ``call_words``; sizes and strides follow
 
 
 def handler(code: MachineCode, tables: np.ndarray | None = None) -> Handler:
-    """The handler that runs a loop (a ``PyUFuncGenericFunction``), on the ``tables`` that it reads."""
+    """The handler that runs a loop (a ``PyUFuncGenericFunction``) with its ``tables``."""
     kernel = np.array([code.address, 0 if tables is None else tables.ctypes.data], np.int64)
-    return in_front(_call(), kernel, code, tables)
+    return bind(_call(), kernel, code, tables)
 
 
 def call_words(states: int, sizes: Sequence[int], steps: Sequence[int], operands: int, operations: int) -> np.ndarray:
     """The attribute of a call, one array of 64-bit integers.
 
-    states       how many there are
-    sizes        of the loop's core dimensions, as NumPy numbers them
-    steps        bytes from state to state of every operand (0 where one serves all), then within their core dimensions
-    operations   of one state: how many threads are worth while
+    states       number of states
+    sizes        of the loop's core dimensions, in NumPy's numbering
+    steps        bytes from state to state of every operand (0 for a shared one), then core strides
+    operations   per state: determines the number of useful threads
     """
     count, tile = shares(states, operations) if operands <= MAX_OPERANDS else (1, states)
     return np.array([tile, count - 1, len(sizes), states, *sizes, *steps], np.int64)
@@ -60,7 +60,7 @@ def call_words(states: int, sizes: Sequence[int], steps: Sequence[int], operands
 
 @cache
 def _call() -> MachineCode:
-    """The code that all handlers share, kept for good."""
+    """Code shared by all handlers, never freed."""
     if os.name == "nt":
         pause = ctypes.WinDLL("kernel32").SwitchToThread  # type: ignore[attr-defined]
     else:

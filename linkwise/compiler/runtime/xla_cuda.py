@@ -1,9 +1,8 @@
-"""Kernels of the GPU as functions that XLA calls: handlers of its foreign function interface that launch them.
+"""GPU kernels as XLA FFI handlers that launch them.
 
-A handler knows its kernels as they are loaded on each GPU.  What is launched is decided when a function is compiled and
-comes as one attribute of the call (``launch_words``): which kernels, in how many blocks, on which places of the
-buffers.  So a call asks XLA for its stream, puts the addresses of buffers in, and hands the work to the driver; it
-waits for nothing.
+A handler contains its kernels' handles on each GPU.  The launches are planned when a function is compiled and passed as
+one attribute of the call (``launch_words``): kernels, numbers of blocks, and places in the buffers.  A call asks XLA
+for its stream, fills in the addresses of buffers, and launches; it never waits.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from .xla_interface import (
     INTERNAL,
     METADATA,
     Handler,
+    bind,
     entry,
     filled,
-    in_front,
     load,
     store,
     word,
 )
 
-LAUNCHES_WORD, MOST_WORD, FIRST_WORD = range(3)  # of ``launch_words``: how many, the most arguments, the first launch
+LAUNCHES_WORD, MOST_WORD, FIRST_WORD = range(3)  # launch count, most arguments, first launch
 FUNCTION, BLOCKS, THREADS, SHARED, ARGUMENTS, LAUNCH_WORDS = range(6)  # of a launch; pairs for its arguments follow
 NUMBER = -1  # in place of a buffer: the argument is a number
-LAUNCH, DEVICE_OF_CONTEXT, ERROR_NAME, DEVICES, PER_DEVICE, HANDLES = range(6)  # of what a handler knows
+LAUNCH, DEVICE_OF_CONTEXT, ERROR_NAME, DEVICES, PER_DEVICE, HANDLES = range(6)  # words of a handler's data
 
 
 @dataclass(frozen=True)
@@ -59,16 +58,16 @@ def driver() -> Driver:
 
 
 def handler(calls: Driver, handles: Sequence[Sequence[int]], *owned: object) -> Handler:
-    """The handler that launches kernels: for each device, by its number, what the driver calls them; a device without
-    them has none.  ``owned`` is what keeps them loaded."""
+    """The handler that launches kernels by their driver handles on each device, keyed by device number; a device may
+    have none. ``owned`` keeps them loaded."""
     count = max(map(len, handles))
     table = [handle for of_device in handles for handle in (of_device or (0,) * count)]
     header = [calls.launch, calls.device_of_context, calls.error_name, len(handles), count, *table]
-    return in_front(_call(), np.array(header, np.int64), *owned)
+    return bind(_call(), np.array(header, np.int64), *owned)
 
 
 def launch_words(launches: Sequence[PlannedLaunch], functions: Sequence[Any]) -> np.ndarray:
-    """The attribute of a call, one array of 64-bit integers; ``functions`` are those that the handler knows."""
+    """The attribute of a call, one array of 64-bit integers; ``functions`` are the functions of the handler."""
     words = [len(launches), max(len(launch.arguments) for launch in launches)]
     for launch in launches:
         which = next(k for k, function in enumerate(functions) if function is launch.function)
@@ -80,7 +79,7 @@ def launch_words(launches: Sequence[PlannedLaunch], functions: Sequence[Any]) ->
 
 @cache
 def _call() -> MachineCode:
-    """The code that all handlers share, kept for good."""
+    """Code shared by all handlers, never freed."""
     write = ctypes.cast(ctypes.pythonapi.PyOS_snprintf, ctypes.c_void_p).value or 0
     return llvm_loader.load(_SOURCE, CALL, llvm_loader.host_options(), host_functions={"linkwise_write": write})
 

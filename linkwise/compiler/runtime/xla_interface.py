@@ -1,9 +1,9 @@
-"""XLA's foreign function interface as LLVM text reads it: what handlers of all platforms share.
+"""XLA's foreign function interface in LLVM text: parts shared by handlers of all platforms.
 
-XLA hands a handler one structure, the call frame, with the addresses of all buffers (``xla/ffi/api/c_api.h`` of
-jaxlib: a C interface that stays as it is within a major version).  What is the same for all kernels of a platform is
-one function, ``linkwise_xla_call(frame, kernel)``; each kernel has a function of three instructions in front of it that
-knows its own numbers.
+XLA passes a handler one structure, the call frame, with the addresses of all buffers (``xla/ffi/api/c_api.h`` of
+jaxlib: a C interface that is stable within a major version).  All kernels of a platform share one function,
+``linkwise_xla_call(frame, kernel)``; each kernel has a function of three instructions in front of it that passes its
+own data.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from . import llvm_loader
 from .llvm_loader import MachineCode
 
 ATTRIBUTE = "call"  # the name of the only attribute
-MAJOR_VERSION = 0  # of the interface: within it, fields stay where they are
-OLDEST_MINOR_VERSION = 1  # that of jaxlib 0.5
+MAJOR_VERSION = 0  # of the interface; field offsets are fixed within it
+OLDEST_MINOR_VERSION = 1  # version of jaxlib 0.5
 
-#: Bytes from the start of a structure of the interface to a field of it.
+#: Byte offsets of fields in structures of the interface.
 OFFSETS = {
     ("XLA_FFI_CallFrame", "extension_start"): 8,
     ("XLA_FFI_CallFrame", "api"): 16,
@@ -53,7 +53,7 @@ OFFSETS = {
     ("XLA_FFI_Stream_Get_Args", "ctx"): 16,
     ("XLA_FFI_Stream_Get_Args", "stream"): 24,
 }
-#: Sizes of those that the handler fills in.
+#: Sizes of structures that the handler fills in.
 SIZES = {
     "XLA_FFI_Api_Version": 24,
     "XLA_FFI_ThreadPool_Schedule_Args": 40,
@@ -63,20 +63,20 @@ SIZES = {
 }
 METADATA_EXTENSION = 1  # XLA_FFI_Extension_Metadata
 INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
-COMMAND_BUFFER_COMPATIBLE = 1  # of XLA_FFI_Handler_TraitsBits: equal launches for equal attributes
+COMMAND_BUFFER_COMPATIBLE = 1  # of XLA_FFI_Handler_TraitsBits: equal attributes give equal launches
 
 
 @dataclass(frozen=True, eq=False)
 class Handler:
-    """A function ``XLA_FFI_Error *(XLA_FFI_CallFrame *)`` at ``address``, which is valid as long as this object lives;
-    ``owned`` is what it runs."""
+    """A function ``XLA_FFI_Error *(XLA_FFI_CallFrame *)`` at ``address``, valid as long as this object lives; ``owned``
+    is its machine code and data."""
 
     address: int
     owned: tuple[object, ...]
 
 
-def in_front(call: MachineCode, kernel: np.ndarray, *owned: object) -> Handler:
-    """The handler that hands the numbers ``kernel``, 64 bits each, to the code that all of its platform share."""
+def bind(call: MachineCode, kernel: np.ndarray, *owned: object) -> Handler:
+    """A handler that passes the 64-bit numbers ``kernel`` to the shared code of its platform."""
     host = {CALL: call.address, "linkwise_xla_kernel": kernel.ctypes.data}
     front = llvm_loader.load(_FRONT, "linkwise_xla_handler", llvm_loader.host_options(), host_functions=host)
     return Handler(front.address, (front, call, kernel, *owned))
@@ -89,17 +89,17 @@ FRAME = "XLA_FFI_CallFrame"
 
 
 def address(result: str, base: str, structure: str, field: str) -> str:
-    """An instruction that finds a field: its place is ``%result.at``."""
+    """An instruction that computes a field's address, named ``%result.at``."""
     return f"  %{result}.at = getelementptr i8, ptr %{base}, i64 {OFFSETS[structure, field]}"
 
 
 def load(result: str, kind: str, base: str, structure: str, field: str) -> str:
-    """Instructions that read a field."""
+    """Instructions that load a field."""
     return f"{address(result, base, structure, field)}\n  %{result} = load {kind}, ptr %{result}.at"
 
 
 def store(value: str, name: str, base: str, structure: str, field: str) -> str:
-    """Instructions that write a field."""
+    """Instructions that store a field."""
     return f"{address(name, base, structure, field)}\n  store {value}, ptr %{name}.at"
 
 
@@ -108,7 +108,7 @@ def word(result: str, kind: str, base: str, number: int | str) -> str:
 
 
 def filled(name: str, structure: str) -> str:
-    """Instructions that make a structure of zeros which knows its size."""
+    """Instructions that make a zeroed structure with its size field set."""
     size = SIZES[structure]
     return f"""  %{name} = alloca [{size} x i8], align 8
   call void @llvm.memset.p0.i64(ptr %{name}, i8 0, i64 {size}, i1 false)
@@ -185,8 +185,8 @@ define internal void @operands(ptr %frame, ptr %to) {{
 
 
 def entry(traits: int) -> str:
-    """The function ``linkwise_xla_call`` up to label ``call``, where the words of the attribute are known: before, it
-    answers what XLA asks about a handler."""
+    """The function ``linkwise_xla_call`` up to label ``call``, where the attribute's words are available; before, it
+    answers XLA's queries about the handler."""
     return f"""
 ; XLA_FFI_Error *linkwise_xla_call(XLA_FFI_CallFrame *frame, long long *kernel)
 define ptr @linkwise_xla_call(ptr %frame, ptr %kernel) nounwind {{

@@ -1,6 +1,5 @@
-"""Sines and cosines by a loop, of the elements of an array or of what is computed first, before straight-line CUDA C
-that reads them from shared memory: the code of one sine and cosine instead of dozens (what limits long kernels is the
-fetching of instructions)."""
+"""CUDA loops over angles that precede straight-line code, which reads sines and cosines from shared memory: one copy of
+the sine and cosine code instead of dozens, as instruction fetch limits long kernels."""
 
 from __future__ import annotations
 
@@ -12,18 +11,18 @@ from ..ir import ops
 from ..ir.program import Node, Program
 from .c_expressions import Real
 
-LEAST = 8  # angles: fewer are written one by one
-COPIED = 8  # angles that are asked for at a time, which takes longer than to compute with them
+LEAST = 8  # minimum number of angles for a loop
+COPIED = 8  # angles prefetched at a time: loading takes longer than computing
 AT_A_TIME = 2
 
 
 @dataclass(frozen=True)
 class Angles:
-    """Angles, and the nodes that are their sines and cosines.
+    """Angles, and the nodes of their sines and cosines.
 
     angles   the nodes
     turned   for each node the number of its angle, and 0 for the sine, 1 for the cosine
-    array    number of the input that all of them are elements of but for constants; None if they are computed
+    array    number of the input whose elements all non-constant angles are; None for computed angles
     """
 
     angles: tuple[Node, ...]
@@ -32,13 +31,13 @@ class Angles:
 
     @property
     def places(self) -> int:
-        """Values that the loop leaves behind."""
+        """Number of values that the loop stores."""
         return 2 * len(self.angles)
 
     def tables(self, real: Real) -> list[str]:
         if self.array is None:
             return []
-        elements_read = [place for place in map(_element_and_constant, self.angles) if place]  # all have one
+        elements_read = [place for place in map(_element_and_constant, self.angles) if place]  # never None here
         elements = ", ".join(str(element) for _, element, _ in elements_read)
         offsets = ", ".join(real.literal(offset) for _, _, offset in elements_read)
         size = len(self.angles)
@@ -48,13 +47,15 @@ class Angles:
         ]
 
     def copied(self, element: str, place: str) -> list[str]:
-        """``element``: where element number ``_angles[_k]`` is; ``place`` where angle ``_k`` is to be."""
+        """Load an angle. ``element``: location of element number ``_angles[_k]``; ``place``: destination of angle
+        ``_k``."""
         size = len(self.angles)
         loop = f"for (int _k = 0; _k < {size}; ++_k) {place}[0] = {element};"
         return [f"#pragma unroll {COPIED}", loop]
 
     def loop(self, real: Real, place: str, apart: int) -> list[str]:
-        """``place`` is where angle ``_k`` is, then its sine; the cosine so many numbers after it."""
+        """The loop. ``place``: location of angle ``_k``, then of its sine; the cosine follows ``apart``
+        numbers later."""
         offset = "" if self.array is None else " + _offsets[_k]"
         return [
             f"#pragma unroll {AT_A_TIME}",
@@ -67,8 +68,8 @@ class Angles:
         ]
 
 
-def found_in(program: Program) -> Angles | None:
-    """The angles of the input array with most of them; None if they are few."""
+def frequent_angles(program: Program) -> Angles | None:
+    """The angles of the input array with most of them; None if there are few."""
     by_array: dict[int | None, dict[Node, list[Node]]] = defaultdict(lambda: defaultdict(list))
     for angle, nodes in _turned(program).items():
         place = _element_and_constant(angle)
@@ -80,8 +81,8 @@ def found_in(program: Program) -> Angles | None:
     return _angles(by_array[array], array)
 
 
-def computed_in(program: Program) -> Angles | None:
-    """All angles that have to be computed before and need no sine themselves; None if they are few."""
+def computed_angles(program: Program) -> Angles | None:
+    """All angles that are computed without sines themselves; None if there are few."""
     after = set[Node]()
     for node in program.nodes:
         if node.op in (ops.SIN, ops.COS) or any(arg in after for arg in node.args):
@@ -98,11 +99,11 @@ def _turned(program: Program) -> dict[Node, list[Node]]:
     return turned
 
 
-def _angles(found: Mapping[Node, Sequence[Node]], array: int | None) -> Angles | None:
-    if len(found) < LEAST:
+def _angles(nodes_of: Mapping[Node, Sequence[Node]], array: int | None) -> Angles | None:
+    if len(nodes_of) < LEAST:
         return None
-    turned = {n: (k, int(n.op is ops.COS)) for k, nodes in enumerate(found.values()) for n in nodes}
-    return Angles(tuple(found), turned, array)
+    turned = {n: (k, int(n.op is ops.COS)) for k, nodes in enumerate(nodes_of.values()) for n in nodes}
+    return Angles(tuple(nodes_of), turned, array)
 
 
 def _element_and_constant(angle: Node) -> tuple[int, int, float] | None:

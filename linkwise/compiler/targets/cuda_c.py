@@ -1,11 +1,10 @@
-"""Programs as CUDA C: one thread per state, each warp's 32 states on their own.
+"""Programs as CUDA C: one thread per state; each warp processes 32 states independently.
 
-An array is read and written where it lies.  Where the elements of a state lie side by side (``rows``), a warp moves the
-rows of its 32 states through a tile in shared memory, so that neighbouring threads touch neighbouring numbers of the
-array; all other arrays are read and written directly at ``x[i * step + ...]``, with any strides, zero among them.
-Where values wait in shared memory and leave no room for a tile, results wait in local memory and pass through their
-places when no value waits any more.  Threads beyond the last state do what that state's thread does.  Over time
-what is carried stays in registers.
+Arrays are accessed in place.  If the elements of a state are contiguous (``rows``), a warp moves the rows of its 32
+states through a tile in shared memory, so that neighbouring threads access neighbouring numbers of the array.  All
+other arrays are accessed directly at ``x[i * step + ...]``, with any strides including zero. If spilled values in
+shared memory leave no room for a tile, results wait in local memory and pass through the slots of spilled values at the
+end.  Threads beyond the last state repeat the last state.  Over time carried values stay in registers.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from . import cuda_math, cuda_spills, cuda_tiles
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
 from .c_loops import LoopedBody
 from .c_parts import Parts
-from .cuda_layout import ITEM_BYTES, SHARED_BYTES, Layout, layout_for
+from .cuda_layout import ITEM_BYTES, SHARED_BYTES, Layout, choose_layout
 from .cuda_operands import Operand
 from .cuda_spills import WARP
 from .protocol import Options
 
-MOST_WARPS = 4  # in a block
-LEAST_COLUMNS = 16  # of rows that pass at a time through places of values that wait
-MOST_OPERATIONS = 8192  # whose instructions, of 16 bytes, fit into the instruction cache of 128 kB
+MOST_WARPS = 4  # threads per block
+LEAST_COLUMNS = 16  # columns of rows that pass at a time through slots of spilled values
+MOST_OPERATIONS = 8192  # code whose instructions, of 16 bytes, fit into the instruction cache of 128 kB
 
 
 class Emitted(NamedTuple):
@@ -46,25 +45,25 @@ def emitted(
     layout: Layout,
     near: bool = True,
 ) -> Emitted:
-    """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``; ``near``: values that registers
-    have no room for wait in shared memory, else wherever the compiler leaves them."""
+    """CUDA C text of ``extern "C" __global__ void NAME(n, sizes, arrays, strides)``. ``near``: values that exceed the
+    registers are spilled to shared memory; otherwise the compiler places them."""
     kernel = _Kernel(program, options, layout, near)
     return Emitted(kernel.text(), WARP * kernel.warps, kernel.waiting_bytes)
 
 
 def bytes_beside_tiles(program: Program, options: Options, layout: Layout) -> int:
-    """Shared memory of a block for values that wait, if arrays go through tiles."""
+    """Shared memory per block for spilled values, if arrays use tiles."""
     return _Kernel(program, options, layout, near=True, most_warps=cuda_spills.USUAL).waiting_bytes
 
 
 def emit(program: Program, options: Options, layout: Layout | None = None) -> str:
-    """The text alone, of the program as it is run."""
+    """The text alone, for the program in its final order."""
     program = ordered(program, options)
-    return emitted(program, options, layout or layout_for(program, options)).text
+    return emitted(program, options, layout or choose_layout(program, options)).text
 
 
 def ordered(program: Program, options: Options) -> Program:
-    """With the instructions of GPUs, in an order of evaluation that suits the registers of a thread."""
+    """The program with GPU instructions, ordered for the registers of a thread."""
     real = real_of(options)
     return program.with_blocks(lambda code: cuda_spills.ordered(shorten(code), real))
 
@@ -123,7 +122,7 @@ class _Kernel:
             {"_far": f"volatile {self.real.name} *const _far"},
             [pointer, "(void)_near; (void)_far;"],
         )
-        self._cells: list[str] = []  # places of what loops keep
+        self._cells: list[str] = []  # slots of loop cells
         self.constants = cuda_math.Constants(self.real)
         waits = near and has_values_that_wait(program, options)
         self.functions = functions = cuda_math.functions(self.constants, waits)
@@ -134,14 +133,14 @@ class _Kernel:
                 self.warps = 1  # so that shared memory is used up
                 self.body = LoopedBody(*looped, "_cell({})".format, self._spilled)
                 self._cells = self._kept(program.cells)
-                self.body.statements = self._with_cells(self.body.statements)
+                self.body.statements = self._add_cells(self.body.statements)
             else:
                 self.body = LoopedBody(*looped)
         elif waits:
             self.warps = 1  # so that shared memory is used up
             kept = sum(program.inputs[number].size for _, number in program.carried)
             most_warps = most_warps or (cuda_spills.USUAL if self.tile_size else cuda_spills.BUDGETS[0].warps)
-            self.waiting = cuda_spills.waiting_for(program, self.real, most_warps, kept)
+            self.waiting = cuda_spills.allocate_slots(program, self.real, most_warps, kept)
             self.body = cuda_spills.SpilledBody(program, self.real, self._address, functions, self._named, self.waiting)
             self.body.statements = self.parts.called(self.body.statements, self._declarations())
         else:
@@ -152,7 +151,7 @@ class _Kernel:
 
     @property
     def waiting_bytes(self) -> int:
-        """Shared memory of a block for values that wait."""
+        """Shared memory per block for spilled values."""
         if self.waiting is None:
             return 0
         passing = self.waiting.kept + cuda_tiles.pitch(self._width) if self._width else 0
@@ -160,7 +159,7 @@ class _Kernel:
 
     @property
     def _width(self) -> int:
-        """How many columns of rows pass at a time through the places of values that wait, when none does."""
+        """Number of row columns that pass at a time through the slots of spilled values, when none is in use."""
         if self.waiting is None:
             return 0
         taken = self.waiting.kept + self.tile_size // WARP + 1
@@ -171,14 +170,14 @@ class _Kernel:
 
     @cached_property
     def _budget_of_bodies(self) -> cuda_spills.Budget:
-        """That of all bodies of loops."""
+        """The budget common to all bodies of loops."""
         assert self.program.loops
-        return cuda_spills.for_loops([code for code, _ in self.program.blocks], self.program.cells, self.real)
+        return cuda_spills.loop_budget([code for code, _ in self.program.blocks], self.program.cells, self.real)
 
     def _spilled(self, loop: For, k: int, address: Callable[[str, int], str]) -> Body:
-        """A body of a loop, whose values may wait; shared memory is that of the one with the most."""
+        """The code of a loop body with spills; shared memory is sized for the body with most spills."""
         program = loop.bodies[k].program
-        angles = cuda_spills.angles_computed_in(program, self.real)
+        angles = cuda_spills.body_angles(program, self.real)
         waiting = cuda_spills.Waiting(self.real, self._budget_of_bodies, angles=angles)
         body = cuda_spills.SpilledBody(program, self.real, address, self.functions, None, waiting)
         body.statements = self.parts.called(body.statements, {"_at": "const int *const _at", **self._declarations()})
@@ -186,7 +185,7 @@ class _Kernel:
         return body
 
     def _declarations(self) -> dict[str, str]:
-        """Names of the kernel that statements may use, as parameters of a function."""
+        """Declarations of the kernel that statements may use, as parameters of a function."""
         declarations = {
             f"_now_{name}": f"volatile {self.real.name} *const _now_{name}" for name in self._fed_back().values()
         }
@@ -195,16 +194,16 @@ class _Kernel:
         return declarations
 
     def _kept(self, count: int) -> list[str]:
-        """Places for cells: besides those of values that wait."""
+        """Slots for cells, besides those of spilled values."""
         assert self.waiting is not None
         return [self.waiting.keep() for _ in range(count)]
 
-    def _with_cells(self, lines: Sequence[str]) -> list[str]:
-        """The text with places for cells."""
+    def _add_cells(self, lines: Sequence[str]) -> list[str]:
+        """The text with declarations of slots for cells."""
         return [re.sub(r"_cell\((\d+)\)", lambda match: self._cells[int(match[1])], line) for line in lines]
 
     def _named(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Hear of the names that arrays have in the text."""
+        """Set the names of arrays in the text."""
         arrays = (*self.program.inputs, *self.program.outputs)
         for position, (name, array) in enumerate(zip((*inputs, *outputs), arrays, strict=True)):
             over = self._layout.over[position]
@@ -220,18 +219,18 @@ class _Kernel:
         if fed is None:
             return self.operands[name].element(element, base)
         if self.waiting and self.waiting.kept:
-            address = cuda_spills.near(self._kept_from(fed) + element)
+            address = cuda_spills.near(self._first_slot(fed) + element)
             return f"(&{address})[{WARP} * {base}]" if base else address
         return f"_now_{fed}[{base} + {element}]" if base else f"_now_{fed}[{element}]"
 
     def _fed_back(self) -> dict[str, str]:
-        """Arrays whose values are carried in registers, outputs and inputs, each with the name of the input."""
+        """Carried arrays in registers, outputs and inputs, each with the name of the input."""
         names, first = list(self.operands), len(self.program.inputs)
         pairs = ((names[first + output], names[number]) for output, number in self.program.carried)
         return {name: pair[1] for pair in pairs for name in pair}
 
-    def _kept_from(self, name: str) -> int:
-        """Where an array that is fed back begins among the values that wait."""
+    def _first_slot(self, name: str) -> int:
+        """First slot of a carried array among the spilled values."""
         start = 0
         for operand in self.operands.values():
             if operand.name == name:
@@ -256,9 +255,9 @@ class _Kernel:
             "",
             *self._definitions(),
             *body.declarations,
-            *(cuda_tiles.movers(self.real) if self.tile_size or self._width else []),
-            *(cuda_tiles.giver(self.real) if self._width else []),
-            *self._with_cells(self._functions()),
+            *(cuda_tiles.move_functions(self.real) if self.tile_size or self._width else []),
+            *(cuda_tiles.store_function(self.real) if self._width else []),
+            *self._add_cells(self._functions()),
         ]
         lines += [f'extern "C" __global__ void {self._bounds}{body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
@@ -290,9 +289,9 @@ class _Kernel:
         axes = [f"_{axis}_count" for axis in (RECORDS, REPEATS)] if self.program.carried else []
         sizes = [f"_size{k}" for k in range(1, self.batch)]
         strides = [name for operand in self.operands.values() for name in operand.strides(self.batch)]
-        whole = [f"const long long {name}" for name in ("n", *axes, *sizes)]
+        integers = [f"const long long {name}" for name in ("n", *axes, *sizes)]
         return [
-            *whole,
+            *integers,
             *parameters(self.real, self.body.inputs, self.body.outputs, "__restrict__"),
             *(f"const long long {name}" for name in strides),
         ]
@@ -329,12 +328,12 @@ class _Kernel:
         return lines
 
     def _staged(self, operands: Sequence[Operand], again: bool = False) -> list[str]:
-        """Move rows of these inputs; ``again``: when all lanes are done with what is in tiles."""
+        """Move rows of these inputs to tiles; ``again``: first wait until all lanes are done with the tiles."""
         moves = [operand.staged(self.batch) for operand in operands if operand.rows]
         return [*(["__syncwarp();"] if again else []), *moves, "__syncwarp();"] if moves else []
 
     def _delivered(self, operands: Sequence[Operand], again: bool = False) -> list[str]:
-        """Move rows of these outputs; ``again``: another time."""
+        """Move rows of these outputs from tiles; ``again``: in a repeated delivery."""
         moves = [line for operand in operands if operand.rows for line in operand.delivered(self.batch, self._width)]
         return ["__syncwarp();", *moves, *(["__syncwarp();"] if again else [])] if moves else []
 
@@ -346,7 +345,7 @@ class _Kernel:
         return [*pointers, *self._staged(self.inputs), "", *self.body.statements, *self._delivered(self.outputs)]
 
     def _runs(self) -> list[str]:
-        """The program again and again, from what it gave the time before."""
+        """The loop over runs, each starting from the previous results."""
         once = [operand for operand in self.inputs if not operand.axes]
         per_run = [operand for operand in self.inputs if operand.axes]
         fed = [operand for operand in once if operand.name in self._fed_back()]
@@ -362,7 +361,7 @@ class _Kernel:
         return [*lines, *_loop(RECORDS, [*_loop(REPEATS, run), *self._record()])]
 
     def _record(self) -> list[str]:
-        """Write what the program has given last."""
+        """Write the latest results as a record."""
         lines = self._pointers(self.outputs)
         for operand in self.outputs:
             kept = (f"{operand.element(k)} = {self._address(operand.name, k)};" for k in range(operand.array.size))
@@ -371,14 +370,14 @@ class _Kernel:
 
 
 def _loop(axis: str, inside: Sequence[str]) -> list[str]:
-    """Counted from 0, the number in ``_axis``."""
+    """A loop that counts ``_axis`` from 0."""
     head = f"for (long long _{axis} = 0; _{axis} < _{axis}_count; ++_{axis}) {{"
     return [head, *(f"    {line}" for line in inside), "}"]
 
 
 def _apart(real: Real) -> list[str]:
-    """A function that gives a pointer back without the compiler knowing it: that looks for ways from each place that
-    results are written to, to each other one, which takes minutes where there are a thousand."""
+    """A function that returns a pointer unknown to the compiler. Otherwise its alias analysis compares all pairs of
+    result addresses, which takes minutes for a thousand."""
     return [
         f"__device__ __forceinline__ {real.name} *_apart({real.name} *x)",
         "{",

@@ -11,20 +11,20 @@ from .cuda_tiles import pitch
 from .protocol import Options
 
 ITEM_BYTES = {"float64": 8, "float32": 4}
-SHARED_BYTES = 48 * 1024  # that a block has without asking for more
-LINE_BYTES = 128  # of the cache: of shorter rows a warp finds in it what it has not asked for yet
-MOST_PASSING = 2048  # bytes of a thread that pass so: the second-level cache has room for what all threads keep
+SHARED_BYTES = 48 * 1024  # available to a block by default
+LINE_BYTES = 128  # cache line: for shorter rows, a warp's accesses hit lines it has loaded already
+MOST_PASSING = 2048  # bytes per thread passed in this way: the second-level cache has room for all threads
 
 
 @dataclass(frozen=True)
 class Layout:
     """Memory layout of the arrays of a call.
 
-    batch     number of axes of the batch that are no single one
-    rows      for inputs, then outputs: whether a warp moves its rows; with several axes of the batch none
-    even      likewise: whether its elements, in C order, have the same distance from one to the next, below 2**32
-    passing   likewise: whether rows have no tile of their own, but pass through the places of values that wait
-    over      likewise: number of the input in whose tile a result takes the place of what is read no more, or None
+    batch     number of batch axes longer than one
+    rows      for inputs, then outputs: whether a warp moves its rows; none with several batch axes
+    even      likewise: whether its elements, in C order, are equidistant, at a distance below 2**32
+    passing   likewise: whether rows pass through the slots of spilled values instead of a tile
+    over      likewise: number of the input whose tile a result reuses after its last read, or None
     """
 
     batch: int
@@ -34,7 +34,7 @@ class Layout:
     over: tuple[int | None, ...]
 
 
-def layout_for(
+def choose_layout(
     program: Program,
     options: Options,
     batch: int = 1,
@@ -43,26 +43,26 @@ def layout_for(
     room: int | None = None,
     sharing: bool = False,
 ) -> Layout:
-    """The layout of arrays of which ``in_rows`` says whether the elements of a state lie side by side, ``even`` whether
-    they lie at equal distances.
+    """The layout of arrays. ``in_rows``: whether the elements of each array's states are contiguous; ``even``: whether
+    they are equidistant.
 
-    Results go through tiles, as pieces of cache lines are slow to write; inputs after them, and only if their rows are
-    long: on an H200 tiles for the inputs of six and seven joints cost a quarter of the rate, and doubled that of 38.
-    ``room``: bytes of shared memory for the tiles of a warp beside values that wait, None if none does; results of some
-    length that find none pass through the places of these.  ``sharing``: results may take the place of inputs.
+    Results use tiles, as writing parts of cache lines is slow.  Inputs come second, and only with long rows: on an H200
+    tiles for the inputs of six and seven joints cost a quarter of the rate; tiles for 38 joints doubled it. ``room``:
+    bytes of shared memory per warp for tiles beside spilled values, None without spilled values; long results without a
+    tile pass through the slots of spilled values.  ``sharing``: results may reuse tiles of inputs.
     """
     arrays, first = (*program.inputs, *program.outputs), len(program.inputs)
     possible = [batch == 1 and is_row for is_row in in_rows or (True,) * len(arrays)]
     tiles = _Tiles(arrays, ITEM_BYTES[options.dtype], SHARED_BYTES if room is None else room)
     results = [k for k in range(first, len(arrays)) if possible[k] and arrays[k].size > 1]
-    inputs = [k for k in range(first) if possible[k] and tiles.bytes_of(k) >= LINE_BYTES]
+    inputs = [k for k in range(first) if possible[k] and tiles.row_bytes(k) >= LINE_BYTES]
     for k in results:
         if tiles.take(k) and sharing:
             tiles.share(k, inputs)
     for k in inputs:
         tiles.take(k)
     passing = [k for k in results if k not in tiles.taken] if room is not None else []
-    if sum(map(tiles.bytes_of, passing)) > MOST_PASSING:
+    if sum(map(tiles.row_bytes, passing)) > MOST_PASSING:
         passing = []
     numbers = range(len(arrays))
     return Layout(
@@ -75,19 +75,19 @@ def layout_for(
 
 
 class _Tiles:
-    """Which arrays have tiles, as long as there is room for a warp's."""
+    """Assigns tiles to arrays within a warp's shared memory."""
 
     def __init__(self, arrays: Sequence[Array], item_bytes: int, room: int):
         self._arrays, self._item_bytes, self._left = arrays, item_bytes, room // (WARP * item_bytes)
         self.taken: set[int] = set()
         self.over: dict[int, int] = {}
 
-    def bytes_of(self, k: int) -> int:
-        """Of a row."""
+    def row_bytes(self, k: int) -> int:
+        """Bytes of a row."""
         return self._arrays[k].size * self._item_bytes
 
     def take(self, k: int) -> bool:
-        """A tile for an array, if there is room and it has none."""
+        """Assign a tile to an array if there is room and it has none."""
         if k not in self.taken and pitch(self._arrays[k].size) <= self._left:
             self._left -= pitch(self._arrays[k].size)
             self.taken.add(k)
@@ -95,7 +95,7 @@ class _Tiles:
         return False
 
     def share(self, result: int, inputs: Sequence[int]) -> None:
-        """The tile of a result is also that of an input of its size, if there is one."""
+        """Let a result reuse the tile of an input of its size, if there is one."""
         alike = [k for k in inputs if k not in self.taken and self._arrays[k].size == self._arrays[result].size]
         if alike:
             self.over[result] = alike[-1]

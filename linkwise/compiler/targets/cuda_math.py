@@ -1,10 +1,10 @@
-"""Functions and constants of CUDA kernels, written for short code.
+"""Functions and constants of CUDA kernels, optimized for short code.
 
-Straight-line kernels of humanoids have thousands of instructions, and once they exceed the instruction cache (128 kB on
-an H200) fetching them takes most of the time.  CUDA's own sine and cosine bring along the reduction of any argument, at
-every place where they are used, its division a slow path, and a double that an instruction cannot hold is put
-together by two more.  Here the sine and cosine take some 25 instructions, a division six (of doubles eleven), a
-constant none or one: the forward dynamics of a humanoid become three times as fast in float32.
+Straight-line kernels of humanoids have thousands of instructions; beyond the instruction cache (128 kB on an H200)
+fetching them takes most of the time.  Every use of CUDA's own sine and cosine includes the reduction of any argument,
+every division a slow path, and a double that does not fit into an instruction takes two more instructions.  Here sine
+and cosine take some 25 instructions, a division six (for doubles eleven), a constant none or one: forward dynamics of a
+humanoid becomes three times as fast in float32.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .c_expressions import Functions, Real
 from .trigonometry import COSINE, MANTISSA_BITS, SINE, parts_of_half_pi
 
 DTYPES = {"double": "float64", "float": "float32"}
-MOST_CONSTANTS = 7_000  # of 8,192 that constant memory has room for
+MOST_CONSTANTS = 7_000  # of the 8,192 in constant memory
 
 
 class Constants:
-    """Numbers that instructions have no room for, in constant memory, where they are operands like registers.
+    """Constants that do not fit into instructions, in constant memory, where they are operands like registers.
 
-    A double is part of an instruction if its last 32 bits are zero; a float always is.
+    A double fits into an instruction if its last 32 bits are zero; a float always does.
     """
 
     def __init__(self, real: Real):
@@ -31,7 +31,7 @@ class Constants:
         self._places: dict[float, int] = {}
 
     def written(self, value: float) -> str:
-        """A number as it stands in a statement."""
+        """A number as text in a statement."""
         size = abs(value)
         if self.real.name == "double" and _last_bits(size) and self._has_room_for(size):
             text = f"_constants[{self._places.setdefault(size, len(self._places))}]"
@@ -58,14 +58,14 @@ def _last_bits(value: float) -> int:
 
 
 def functions(constants: Constants, values_wait: bool) -> Functions:
-    """How kernels write operations.  Where values wait, doubles are divided by CUDA itself: code with calls in between
-    needs fewer registers."""
+    """Spellings of operations in kernels. If values are spilled, doubles use CUDA's division: code with calls needs
+    fewer registers."""
     divide = "" if values_wait and constants.real.name == "double" else "_over"
     return Functions("_sincos", divide, constants.written)
 
 
 def definitions(constants: Constants, functions: Functions, used: Collection[ops.Op]) -> list[str]:
-    """The functions of a kernel that has these operations."""
+    """The functions that a kernel with these operations needs."""
     real = constants.real
     lines = _sincos(real, constants.written) if ops.SIN in used or ops.COS in used else []
     lines += _OVER[real.name] if ops.DIV in used and functions.divide else []
@@ -75,10 +75,10 @@ def definitions(constants: Constants, functions: Functions, used: Collection[ops
 def _sincos(real: Real, number: Callable[[float], str]) -> list[str]:
     """Sine and cosine within 2 units in the last place.
 
-    x = turns * pi/2 + r, with pi/2 in three parts, each as exact as a number can be: every step is rounded once, as the
-    machine fuses multiplications and additions, and the first not at all.  Adding 1.5 * 2^52 (2^23) rounds to a whole
-    number, whose last bits are the quadrant; its second bit becomes the sign.  Numbers of more than 2^50 (2^21) quarter
-    turns, whose neighbours are a quarter of a radian apart, have no sine: it is not a number.
+    x = turns * pi/2 + r, with pi/2 in three parts of full precision.  Each step has a single rounding, because
+    multiplications and additions are fused; the first step is exact.  Adding 1.5 * 2^52 (2^23) rounds to an integer
+    whose last bits are the quadrant; its second bit becomes the sign.  Beyond 2^50 (2^21) quarter turns, neighbouring
+    numbers are a quarter of a radian apart and the sine is undefined: the result is NaN.
     """
     name, suffix, dtype = real.name, real.suffix, DTYPES[real.name]
     first, second, third = (number(-part) for part in parts_of_half_pi(dtype, 0))
@@ -115,7 +115,7 @@ _EXTREMES = ((ops.MINIMUM, "<"), (ops.MAXIMUM, ">"))
 
 
 def _extreme(real: Real, op: ops.Op, sign: str) -> list[str]:
-    """The smaller or greater one; a if that is no number.  Doubles, and floats before Ampere, have no instruction."""
+    """Minimum or maximum, returning a if it is NaN. Doubles, and floats before Ampere, have no instruction for it."""
     instruction = {"<": "min", ">": "max"}[sign]
     body = [f"    return b {sign} a ? b : a;"]
     if real.name == "float":

@@ -12,15 +12,15 @@ from .c_expressions import Real
 
 @dataclass(frozen=True)
 class Operand:
-    """An array of the kernel.  Names of what is not the program's begin with an underscore, as none of its do.
+    """An array of the kernel.  Internal names begin with an underscore, unlike all names of the program.
 
-    name      of the pointer that the kernel is given; ``_name`` points to the elements of this thread's state
+    name      of the kernel's pointer parameter; ``_name`` points to the elements of this thread's state
     axes      of time, by name
     rows      whether rows of it pass through a tile
-    tile      where its tile begins in the warp's, None if its rows wait in local memory instead
-    even      whether it has one stride, not one for each axis
-    in_pairs  elements are told by positions of two loops, not row by row
-    own       the pointer to the elements of this thread's state, if it is that of another array
+    tile      start of its tile within the warp's, None if its rows wait in local memory instead
+    even      whether it has a single stride, not one for each axis
+    in_pairs  elements are indexed by positions of two loops, not row by row
+    other_pointer   the pointer to the elements of this thread's state, if it belongs to another array
     """
 
     name: str
@@ -31,11 +31,11 @@ class Operand:
     is_input: bool
     even: bool
     in_pairs: bool = False
-    own: str = ""
+    other_pointer: str = ""
 
     def overwritten(self, name: str, result: Array) -> Operand:
-        """A result that takes the places of this array in its tile."""
-        return replace(self, name=name, array=result, is_input=False, own=f"_{self.name}")
+        """A result that overwrites this array in its tile."""
+        return replace(self, name=name, array=result, is_input=False, other_pointer=f"_{self.name}")
 
     def strides(self, batch: int) -> list[str]:
         """Names of its stride parameters: batch, axes, elements."""
@@ -48,16 +48,16 @@ class Operand:
         ]
 
     def start(self, batch: int) -> str:
-        """The place of the warp's first state, or of this thread's own if rows are not moved."""
+        """Start of the warp's first state if rows are moved, otherwise of this thread's own state."""
         axes = [f"_{axis} * _{self.name}_{axis}" for axis in self.axes]
         states = [f"_first * _{self.name}_step0"] if self.rows else []
         states = states or [f"_i{k} * _{self.name}_step{k}" for k in range(batch)]
         return " + ".join([self.name, *states, *axes])
 
     def pointer(self, real: Real, batch: int) -> list[str]:
-        """The declaration of the pointer to this thread's elements, and of their distance, of 32 bits whatever the
-        compiler thinks: products then take one instruction."""
-        if self.own:
+        """Declarations of the pointer to this thread's elements, and of their distance as a 32-bit variable, opaque to
+        the compiler: products then take one instruction."""
+        if self.other_pointer:
             return []
         if self.rows and self.tile is None:
             return [f"volatile {real.name} _{self.name}[{self.array.size}];"]
@@ -71,9 +71,9 @@ class Operand:
         return lines
 
     def declarations(self, real: Real) -> dict[str, str]:
-        """Names that places of its elements are written with, as parameters of a function."""
+        """Variables in the addresses of its elements, as parameters of a function."""
         declarations = {} if self.rows else {name: f"const long long {name}" for name in self.strides(0)}
-        if self.own:
+        if self.other_pointer:
             return declarations
         kind = "volatile " if self.rows and self.tile is None else "const " if self.is_input and not self.rows else ""
         declarations[f"_{self.name}"] = f"{kind}{real.name} *const _{self.name}"
@@ -82,9 +82,10 @@ class Operand:
         return declarations
 
     def element(self, element: int, base: str = "") -> str:
-        """The place of an element of this thread's state, or of one after the row that begins with element ``base``."""
+        """The location of an element of this thread's state, or of one after the row that begins with
+        element ``base``."""
         if self.rows:
-            pointer = self.own or f"_{self.name}"
+            pointer = self.other_pointer or f"_{self.name}"
             return f"{pointer}[{base} + {element}]" if base else f"{pointer}[{element}]"
         start = f"_{self.name}" if self.is_input else f"_apart(_{self.name})"
         if self.even and self.array.shape:
@@ -105,11 +106,11 @@ class Operand:
         return f"{start}[{' + '.join(reversed(index)) or '0'}]"
 
     def staged(self, batch: int) -> str:
-        """Rows from the array to the tile, all lanes together."""
+        """Move rows from the array to the tile, all lanes together."""
         return self._move("_stage", self.array.size, f"_tile + {self.tile}", self.start(batch))
 
     def delivered(self, batch: int, width: int) -> list[str]:
-        """Rows to the array, likewise; ``width``: how many columns pass at a time where there is no tile."""
+        """Move rows to the array, all lanes together; ``width``: number of columns per pass without a tile."""
         if self.tile is not None:
             return [self._move("_deliver", self.array.size, f"_tile + {self.tile}", self.start(batch))]
         lines = []

@@ -1,10 +1,10 @@
-"""CUDA C whose values exceed a thread's registers: those needed latest are spilled to shared memory.
+"""CUDA C for values that exceed a thread's registers: values with the latest next use are spilled to shared memory.
 
-The CUDA compiler would keep them in local memory, whose writes go through to the second-level cache.  Which values wait
-is decided as for processors (``register_assignment``), after the order that has the fewest of them.  Measured on an
-H200: a warp alone on its scheduler fetches an instruction in 2.9 cycles at best, in 6.1 beyond 8,192 of them (the cache
-has 128 kB), and warps that run the same code at the same time share what is fetched: so code is to be short, and many
-warps run, each with little memory.
+The CUDA compiler would spill to local memory, whose writes go through to the second-level cache.  Spills are chosen as
+for processors (``register_assignment``), for the node order with the fewest of them.  Measured on an H200: a warp alone
+on its scheduler fetches an instruction in 2.9 cycles at best, and in 6.1 beyond 8,192 instructions (the cache has 128
+kB).  Warps that run the same code at the same time share fetches.  Therefore code should be short, and many warps
+should run with little memory each.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ ITEM_BYTES = {"double": 8, "float": 4}
 
 @dataclass(frozen=True)
 class Budget:
-    """What a warp has of a multiprocessor with 64k registers and 227 kB of shared memory if so many run at a time.
+    """Resources of a warp, for a multiprocessor with 64k registers and 227 kB of shared memory.
 
-    registers   values of a thread in registers, some of which are left for addresses
-    near        bytes of shared memory for values that wait; what does not fit is left in local memory
-    most_far    such moves to and from local memory, by operation, that more warps are worth
+    registers   values of a thread in registers, with some registers left for addresses
+    near        bytes of shared memory for spilled values; the rest stays in local memory
+    most_far    acceptable moves to and from local memory, per operation, in exchange for more warps
     """
 
     warps: int
@@ -48,25 +48,25 @@ BUDGETS = (
     Budget(8, {"double": 110, "float": 215}, 27 * 1024, 0.08),
     Budget(4, {"double": 110, "float": 215}, 56 * 1024, math.inf),
 )
-#: Of loops whose values and cells do not all fit into the usual one: on an H200 a humanoid's rollout is a sixth faster
-#: with it, as less of local memory goes through the second-level cache.
+#: For loops whose values and cells exceed the usual budget: on an H200 a humanoid's rollout is a sixth faster with it,
+#: as less local memory traffic goes through the second-level cache.
 IN_LOOPS = Budget(6, {"double": 110, "float": 215}, 37 * 1024, math.inf)
-USUAL = 8  # warps that have all registers of a thread
-FEW_BYTES = 64  # of a thread: so much is left to the compiler
-LONGEST = 20_000  # nodes of a program for which other orders are tried: a tenth of a second for each 5,000
-#: Instructions that the cache has room for, with a margin, and what operations take of them: the sine and cosine of an
-#: angle, a division, an element that is read or written; others one each, with constants that are no part of them.
+USUAL = 8  # warps with all registers of a thread
+FEW_BYTES = 64  # spilled values per thread that are left to the compiler
+LONGEST = 20_000  # maximum number of nodes for trying other orders: a tenth of a second for each 5,000
+#: Instructions that fit into the cache, with a margin, and instructions per operation: sine and cosine, division,
+#: access to an element; all others one, with constants counted as part of them.
 CACHED = 7_800
 PER_ANGLE, PER_DIVISION, PER_ELEMENT = {"double": 40, "float": 26}, {"double": 19, "float": 5}, 2.5
 PER_OPERATION = {"double": 1.16, "float": 1.0}
 
 
 class Waiting(c_parts.Waiting):
-    """Where values wait: in shared memory, where those of a warp's threads lie side by side, then in local memory.
+    """Storage of spilled values: shared memory, contiguous for the threads of a warp, then local memory.
 
-    warps    that are to run at a time
-    kept     places of the state that a program over time carries, from the first on; none if there is no room for it
-    angles   whose sines and cosines are in the places after those; None if they are computed one by one
+    warps    intended number of concurrent warps
+    kept     slots of the state that a program over time carries, starting with the first; zero if it does not fit
+    angles   angles with sines and cosines in the following slots; None if these are computed one by one
     """
 
     def __init__(self, real: Real, budget: Budget, kept: int = 0, angles: cuda_angles.Angles | None = None):
@@ -84,12 +84,12 @@ class Waiting(c_parts.Waiting):
 
     @property
     def near(self) -> int:
-        """Values of a thread in shared memory."""
+        """Number of a thread's slots in shared memory."""
         return min(self.count, self.limit)
 
     @property
     def far(self) -> int:
-        """Values of a thread in local memory."""
+        """Number of a thread's slots in local memory."""
         return self.count - self.near
 
 
@@ -103,7 +103,7 @@ def are_needed(program: Program, real: Real) -> bool:
 
 
 def ordered(program: Program, real: Real) -> Program:
-    """In the order that has the fewest values moved to where they wait, and back: the given one or limb by limb."""
+    """The order with the fewest spill moves: the given one or limb by limb."""
     if program.size > LONGEST or not are_needed(program, real):
         return program
     best, moves = program, _moves(program, Waiting(real, usual()))[0]
@@ -115,8 +115,8 @@ def ordered(program: Program, real: Real) -> Program:
     return best
 
 
-def waiting_for(program: Program, real: Real, most_warps: int, kept: int = 0) -> Waiting:
-    """Where the values of a program wait: as many warps run at a time as registers and shared memory allow."""
+def allocate_slots(program: Program, real: Real, most_warps: int, kept: int = 0) -> Waiting:
+    """The spill slots of a program, for as many warps as registers and shared memory allow."""
     angles_read = angles(program, real)
     operations = sum(len(node.args) > 0 for node in program.nodes)
     for budget in BUDGETS:
@@ -127,9 +127,9 @@ def waiting_for(program: Program, real: Real, most_warps: int, kept: int = 0) ->
     return Waiting(real, budget, kept, angles_read)
 
 
-def for_loops(bodies: Sequence[Program], cells: int, real: Real) -> Budget:
-    """What bodies of loops have, which keep so many values from one run to the next."""
-    waiting = [Waiting(real, usual(), angles=angles_computed_in(body, real)) for body in bodies]
+def loop_budget(bodies: Sequence[Program], cells: int, real: Real) -> Budget:
+    """The budget of loop bodies, for this many cells between runs."""
+    waiting = [Waiting(real, usual(), angles=body_angles(body, real)) for body in bodies]
     most = max(_moves(body, waiting_here)[2] for body, waiting_here in zip(bodies, waiting, strict=True))
     return usual() if cells + most <= waiting[0].limit else IN_LOOPS
 
@@ -140,8 +140,7 @@ def usual() -> Budget:
 
 
 def _moves(program: Program, waiting: Waiting) -> tuple[int, int, int]:
-    """How many values are stored and loaded because registers have no room for them, how often in local memory, and
-    how many wait at a time."""
+    """Number of spill stores and loads, number of those in local memory, and maximum number of simultaneous spills."""
     waiting.slots |= {node: "" for node in program.nodes if node.op is ops.INPUT}
     moves = far = 0
     for kind, node, slot in assigned(_computed(program, waiting.angles), waiting, waiting.registers, calls=()):
@@ -152,9 +151,9 @@ def _moves(program: Program, waiting: Waiting) -> tuple[int, int, int]:
 
 
 def angles(
-    program: Program, real: Real, found_in: Callable[[Program], cuda_angles.Angles | None] = cuda_angles.found_in
+    program: Program, real: Real, find: Callable[[Program], cuda_angles.Angles | None] = cuda_angles.frequent_angles
 ) -> cuda_angles.Angles | None:
-    """Angles whose sines and cosines a loop computes, so that instructions stay in their cache; None without need."""
+    """Angles whose sines and cosines a loop computes to shorten the code; None if the code is short enough."""
     counts, name = program.op_counts, real.name
     elements = sum(array.size for array in (*program.inputs, *program.outputs))
     instructions = (
@@ -164,16 +163,16 @@ def angles(
         + PER_ELEMENT * elements
         + _moves(program, Waiting(real, usual()))[0]
     )
-    return found_in(program) if instructions > CACHED else None
+    return find(program) if instructions > CACHED else None
 
 
-def angles_computed_in(program: Program, real: Real) -> cuda_angles.Angles | None:
-    """The same of a body of a loop, whose angles are no elements of one array."""
-    return angles(program, real, cuda_angles.computed_in)
+def body_angles(program: Program, real: Real) -> cuda_angles.Angles | None:
+    """Like ``angles``, for a loop body, whose angles are not elements of one array."""
+    return angles(program, real, cuda_angles.computed_angles)
 
 
 def _computed(program: Program, angles: cuda_angles.Angles | None = None) -> list[Node]:
-    """The nodes to be computed straight on, what angles need first; a sine and cosine of one angle stand together."""
+    """The nodes of straight-line code, operands of angles first; sine and cosine of an angle are adjacent."""
     there = angles.turned if angles else ()
     twins, nodes = program.sine_cosine_pairs, dict[Node, None]()
     needed = {node for group in program.results for node in group}
@@ -211,7 +210,7 @@ class SpilledBody(PartedBody):
 
     @property
     def _turning(self) -> str:
-        """Where angle ``_k`` is, then its sine."""
+        """Location of angle ``_k``, then of its sine."""
         return f"(_near + {WARP} * ({self.waiting.kept} + 2 * _k))"
 
     def _reads(self, taken: set[str]) -> list[str]:
@@ -229,7 +228,7 @@ class SpilledBody(PartedBody):
         return [*self._copied_angles(), *super()._performed(nodes)]
 
     def _copied_angles(self) -> list[str]:
-        """Lines that put angles where a loop finds them, of those that are not computed before."""
+        """Lines that store the angles that are inputs for the loop; computed ones follow."""
         angles = self.waiting.angles
         if angles is None or angles.array is not None:
             return []

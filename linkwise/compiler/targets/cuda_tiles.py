@@ -1,4 +1,4 @@
-"""Tiles in shared memory, through which warps move rows of their states: CUDA C that fills and empties them."""
+"""CUDA C of tiles in shared memory, through which warps move rows of their states."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from .cuda_spills import WARP
 
 
 def pitch(size: int) -> int:
-    """Distance of rows of so many elements in a tile: threads that read a column use a bank each, or two use one."""
+    """Row distance in a tile for this many elements: threads reading a column use separate memory banks, or share one
+    in pairs."""
     return size if size % 4 else size + 1
 
 
-def movers(real: Real) -> list[str]:
-    """Functions that move rows between an array and a tile, neighbouring lanes at neighbouring elements; rows after the
-    last are copies of that, and stay in the tile."""
+def move_functions(real: Real) -> list[str]:
+    """Functions that move rows between an array and a tile, neighbouring lanes at neighbouring elements. Rows after the
+    last copy it on loading and are not stored."""
     head = "template <int size> __device__ __forceinline__ void"
     body = [
         "{",
@@ -57,13 +58,13 @@ def movers(real: Real) -> list[str]:
     ]
 
 
-def giver(real: Real) -> list[str]:
-    """A function that moves what threads have in local memory, each a row, to a tile."""
+def store_function(real: Real) -> list[str]:
+    """A function that moves rows from local memory of the threads to a tile."""
     parameters = f"{real.name} *tile, const volatile {real.name} *own, int lane"
     return [
         f"template <int size> __device__ __forceinline__ void _give({parameters})",
         "{",
-        "    #pragma unroll 32",  # so many are on the way at a time
+        "    #pragma unroll 32",  # number of loads in flight
         "    for (int k = 0; k < size; ++k) tile[lane * (size % 4 ? size : size + 1) + k] = own[k];",
         "}",
         "",

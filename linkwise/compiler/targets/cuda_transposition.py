@@ -1,8 +1,8 @@
-"""CUDA C that lays out results as rows which kernels have written element by element: one warp for each square of 32
-states and 32 elements, through a tile in shared memory.
+"""CUDA C that transposes results written element by element into rows: one warp for each square of 32 states and 32
+elements, through a tile in shared memory.
 
-Rows that no tile of a kernel has room for would be written in pieces of cache lines: on an H200 that takes five to ten
-times as long as to write them in order and transpose them, which the second-level cache has room for.
+Rows without a tile in the kernel would be written in parts of cache lines: on an H200 that takes five to ten times as
+long as writing them in order and transposing them in the second-level cache.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from .cuda_spills import WARP
 from .protocol import Options
 
 NAME = "transposed"
-WARPS = 4  # in a block
-LEAST_BYTES = 512  # of a row: shorter ones are written as they are
-NEAR_BYTES = 32 << 20  # of results that are transposed at a time: less than the second-level cache has
-LEAST_STATES = 1 << 15  # at a time: fewer do not keep all of a GPU busy
+WARPS = 4  # threads per block
+LEAST_BYTES = 512  # minimum bytes of a transposed row: shorter ones are written directly
+NEAR_BYTES = 32 << 20  # bytes of results transposed at a time: less than the second-level cache
+LEAST_STATES = 1 << 15  # minimum states at a time: fewer do not occupy a GPU
 
 
 def pays(array: Array, item_bytes: int) -> bool:
-    """Whether the rows of such results are long enough for a transposition."""
+    """Whether the rows of an output are long enough for a transposition."""
     return array.size * item_bytes >= LEAST_BYTES
 
 
@@ -33,8 +33,8 @@ def blocks(states: int, size: int) -> int:
 
 
 def emit(options: Options) -> str:
-    """``transposed(n, size, from, pitch, to, step)``: n states of ``size`` elements, element k of all states at
-    ``from + k pitch``, to rows at ``to + i step``."""
+    """``transposed(n, size, from, pitch, to, step)``: n states of ``size`` elements, element k of all states at ``from
+    + k pitch``, to rows at ``to + i step``."""
     real = real_of(options).name
     return f"""extern "C" __global__ void {NAME}(
     const long long n, const long long size, const {real} *__restrict__ from, const long long pitch,

@@ -1,21 +1,21 @@
-"""LLVM text that stores a matrix of each lane's state by cache lines, where it has no gaps in memory."""
+"""LLVM text that stores a contiguous matrix of each lane's state by cache lines."""
 
 from __future__ import annotations
 
 from .llvm_vector import VectorType
 
 CACHE_LINE = 64  # bytes
-LARGE = 4096  # bytes of a matrix whose cache lines are asked for before they are written
+LARGE = 4096  # bytes of a matrix above which its cache lines are prefetched for writing
 AHEAD = 8 * CACHE_LINE
-WHOLE = 8  # cache lines of a matrix from which it pays to store whole ones
-PERMUTE = "llvm.x86.avx512.vpermi2var.pd.512"  # picks from two vectors by numbers that need not be constants
+WHOLE = 8  # minimum cache lines of a matrix for storing whole lines
+PERMUTE = "llvm.x86.avx512.vpermi2var.pd.512"  # instruction that picks from two vectors by variable indices
 
 
 def cache_lines(rows: int, columns: int, by_table: bool, vector: VectorType, permutes: bool) -> list[str]:
-    """Blocks that store a matrix without gaps, a cache line of each state at a time, and leave; the last one, for
-    others, is left open.  The last line ends with the matrix: where it overlaps the one before, elements are stored
-    twice.  Of a large matrix, lines further on are asked for, as the stores would wait for them.  Where the machine
-    ``permutes`` vectors by numbers that it computes, matrices of some lines are stored by whole lines of memory."""
+    """Blocks that store a contiguous matrix, one cache line of each state at a time, and leave; the last block, for
+    other matrices, is left open. The last line ends with the matrix: elements in the overlap with the line before are
+    stored twice. For large matrices, lines further on are prefetched. If the machine ``permutes`` vectors by computed
+    indices, matrices of several lines are stored by aligned lines of memory."""
     size, item, n, lines = rows * columns, vector.bits // 8, vector.lanes, []
     at_once, together = CACHE_LINE // item, _stored_together(vector)
     flat = "%dense"
@@ -33,7 +33,7 @@ def cache_lines(rows: int, columns: int, by_table: bool, vector: VectorType, per
         f"  %line.j = phi i64 [ 0, %{before} ], [ %line.j.next, %line ]",
         f"  %line.first = call i64 @llvm.umin.i64(i64 %line.j, i64 {size - at_once})",
         f"  %line.offset = mul i64 %line.first, {item}",
-        *(line for k in range(at_once) for line in place_of("line", k, by_table, vector)),
+        *(line for k in range(at_once) for line in find_address("line", k, by_table, vector)),
         *(f"  %line.in{k} = load {vector.real}, ptr %line.at{k}" for k in range(at_once)),
         *(f"  %line.a{i} = getelementptr i8, ptr %lane{i}, i64 %line.offset" for i in range(n)),
     ]
@@ -54,12 +54,12 @@ def cache_lines(rows: int, columns: int, by_table: bool, vector: VectorType, per
 
 
 def _whole_lines(size: int, by_table: bool, vector: VectorType) -> list[str]:
-    """Blocks that store a matrix by the cache lines of memory, each with one instruction, and leave; where numbers lie
-    across the lines, they go on to the block ``line``.
+    """Blocks that store a matrix by aligned cache lines, each with one instruction, and leave.  If numbers lie across
+    lines, they continue to the block ``line``.
 
-    Stores of whole lines take the processor half the time of others.  The matrices of the lanes begin at different
-    places of a line: block k of each, its elements 8 k to 8 k + 7, and the block before have the next line of it
-    between them, at as many elements as there are before its first line.  The ends of a matrix are stored as they come.
+    Aligned stores take the processor half the time of others.  The matrices of the lanes start at different offsets in
+    a line.  Block k of each, its elements 8 k to 8 k + 7, and the block before together contain the next line; the
+    offset is the number of elements before the first line.  The ends of a matrix are stored unaligned.
     """
     n, item, real = vector.lanes, 8, vector.real
     blocks, lanes = size // n, range(vector.lanes)
@@ -129,9 +129,9 @@ def _whole_lines(size: int, by_table: bool, vector: VectorType) -> list[str]:
 
 
 def _transposed(name: str, by_table: bool, vector: VectorType) -> list[str]:
-    """Instructions that load 8 vectors, elements from number ``%name.first`` on of all states, and make ``%name.of0``
-    to ``%name.of7``, these elements of each state."""
-    lines = [line for k in range(8) for line in place_of(name, k, by_table, vector)]
+    """Instructions that load 8 vectors, elements from number ``%name.first`` on of all states, and transpose them into
+    ``%name.of0`` to ``%name.of7``, these elements of each state."""
+    lines = [line for k in range(8) for line in find_address(name, k, by_table, vector)]
     half_real, joined = f"<4 x {vector.scalar}>", f"<8 x i32> <{', '.join(f'i32 {i}' for i in range(8))}>"
     for upper in range(2):  # states 0 to 3, states 4 to 7
         for k in range(8):
@@ -140,7 +140,7 @@ def _transposed(name: str, by_table: bool, vector: VectorType) -> list[str]:
                 f"  {at}.at = getelementptr i8, ptr %{name}.at{k}, i64 {upper * vector.bytes // 2}",
                 f"  {at} = load {half_real}, ptr {at}.at",
             ]
-        # Elements two apart, put side by side by the loads; pairs of elements of states two apart; all of one state.
+        # Elements two apart, adjacent by the loads; pairs of elements of states two apart; all of one state.
         for k in (0, 1, 4, 5):
             sides = ", ".join(f"{half_real} %{name}.half{upper}.{i}" for i in (k, k + 2))
             lines.append(f"  %{name}.two{upper}.{k} = shufflevector {sides}, {joined}")
@@ -158,7 +158,8 @@ def _transposed(name: str, by_table: bool, vector: VectorType) -> list[str]:
 
 
 def _stored_together(vector: VectorType) -> int:
-    """How many neighbours one store takes: no more than lanes, and 32 bytes, of which few lie across cache lines."""
+    """Number of adjacent elements per store: at most the number of lanes, and 32 bytes, as wider stores often cross
+    cache lines."""
     return min(vector.lanes, 32 * 8 // vector.bits)
 
 
@@ -170,7 +171,7 @@ def _store_together(name: str, shift: int, parts: list[str], vector: VectorType)
     """
     lines: list[str] = []
     n, width = vector.lanes, 1
-    sets = [(parts, list(range(n)))]  # vectors that are to be put together, and the states that they have
+    sets = [(parts, list(range(n)))]  # vectors to be merged, and their states
     while width < len(parts):
         following = []
         for pieces, states in sets:
@@ -196,8 +197,8 @@ def _store_together(name: str, shift: int, parts: list[str], vector: VectorType)
     return lines
 
 
-def place_of(name: str, k: int, by_table: bool, vector: VectorType) -> list[str]:
-    """Instructions that find the vector of the k-th of the elements moved together."""
+def find_address(name: str, k: int, by_table: bool, vector: VectorType) -> list[str]:
+    """Instructions that compute the address of the k-th vector among the elements moved together."""
     lines = [f"  %{name}.number{k} = add i64 %{name}.first, {k}"]
     place = f"%{name}.number{k}"
     if by_table:

@@ -1,8 +1,7 @@
-"""LLVM text of the loop over the states: gather a group of them, compute, scatter; or compute again and again.
+"""LLVM text of the loop over the states: gather a group of them, compute, scatter; over time, repeatedly.
 
-Over time a group of states runs from its first to its last record before the next group starts: what the program
-gets back stays in the scratch area, and only inputs that are new for each run are gathered, results of each record
-scattered.
+Over time a group of states runs from its first to its last record before the next group starts.  Carried values stay in
+the scratch area; only per-run inputs are gathered and results of each record scattered.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from .llvm_scratch import LoopScratch, Scratch, identifier
 from .llvm_transfer import DELIVER, GATHER, SCATTER, table
 from .llvm_vector import VectorType
 
-STACK_LIMIT = 1 << 16  # bytes of scratch on the stack; more is taken from the heap
-#: Bytes of scratch from which on Linux is asked for large pages: as small ones, new memory takes longer to get than to
-#: compute with.
+STACK_LIMIT = 1 << 16  # bytes of scratch on the stack; larger areas are on the heap
+#: Bytes of scratch above which large pages are requested on Linux: getting new memory in small pages takes longer than
+#: the computation.
 LARGE_PAGES_FROM, MADV_HUGEPAGE = 1 << 22, 14
 
 
 @dataclass(frozen=True)
 class _Operand:
-    """An array that the loop is given, its axes ahead of the core (by name), and where its core lies in scratch: from
-    ``offset`` on, or at the places of a table."""
+    """An array of the loop, with its named axes before the core. Its core in scratch begins at ``offset``, or is at the
+    places of a table."""
 
     name: str
     array: Array
@@ -45,7 +44,7 @@ class _Operand:
         return lines
 
     def here(self) -> tuple[list[str], str]:
-        """Instructions that find the array at the present place of its named axes, and that place."""
+        """Instructions for the array's address at the current indices of its named axes."""
         lines, base = [], f"%{self.name}.base"
         for axis in self.axes:
             lines += [
@@ -117,8 +116,8 @@ def loop(
     attributes: str,
     ahead: Sequence[int] = (),
 ) -> str:
-    """The exported function; ``compute`` are the calls that go from the inputs in scratch to the outputs there, and may
-    ask for the outputs with the numbers ``ahead``."""
+    """The exported function. ``compute``: calls that read inputs and write outputs in scratch; they may prefetch the
+    outputs with numbers ``ahead``."""
     inputs, outputs = _operands(program, scratch)
     setup = []
     stride_number = len(inputs) + len(outputs)
@@ -175,13 +174,13 @@ def _operands(program: Program, scratch: Scratch | LoopScratch) -> tuple[list[_O
     inputs = list(named("in", program.inputs, scratch.input_offsets))
     outputs = list(named("out", program.outputs, scratch.output_offsets))
     if not scratch.in_order:
-        sigil = "%" if isinstance(scratch, LoopScratch) else "@"  # read from tables that are data, or constants
+        sigil = "%" if isinstance(scratch, LoopScratch) else "@"  # tables are data; otherwise constants
         outputs = [replace(operand, table=f"{sigil}places_of_{operand.name}") for operand in outputs]
     return inputs, outputs
 
 
 def tables(scratch: Scratch | LoopScratch) -> list[str]:
-    """Tables of element positions of outputs that are not in order."""
+    """Tables of element positions of permuted outputs."""
     if isinstance(scratch, LoopScratch) or scratch.in_order:
         return []
     return [table(f"places_of_out{i}", places) for i, places in enumerate(scratch.places) if places]
@@ -191,7 +190,8 @@ def tables(scratch: Scratch | LoopScratch) -> list[str]:
 
 
 def _sizes(inputs: list[_Operand], outputs: list[_Operand]) -> list[str]:
-    """Read the lengths of the named axes.  NumPy numbers core dimensions as they first appear, equal ones as one."""
+    """Read the lengths of the named axes. NumPy numbers core dimensions in order of appearance, with equal names as
+    one."""
     order = dict.fromkeys(size for operand in (*inputs, *outputs) for size in (*operand.axes, *operand.array.shape))
     position = {size: number for number, size in enumerate(order, 1)}
     return [
@@ -231,7 +231,7 @@ def _runs(
 
 
 def _counting(axis: str, before: str, end: str, inside: str, after: str) -> list[str]:
-    """The head of a loop over a named axis: to ``inside`` while there is more, else to ``after``."""
+    """The head of a loop over a named axis: continue at ``inside`` or, at the end, at ``after``."""
     return [
         f"{axis}:",
         f"  %{axis}.i = phi i64 [ 0, %{before} ], [ %{axis}.next, %{end} ]",
@@ -242,7 +242,7 @@ def _counting(axis: str, before: str, end: str, inside: str, after: str) -> list
 
 
 def _copy(source: _Operand, target: _Operand, vector: VectorType) -> list[str]:
-    """Copy an output to the place in scratch of the input that it becomes."""
+    """Copy an output in scratch to its carried input."""
     if source.array.size == 0:
         return []
     name = source.name
@@ -283,7 +283,7 @@ def _lane_states(lanes: int) -> list[str]:
 
 
 def _addresses(position: int, operand: _Operand, vector: VectorType) -> list[str]:
-    """Store where an output of each lane's state begins, from the lanes' place ``position`` of %ahead on."""
+    """Store the start address of an output of each lane's state, from position ``position`` of %ahead on."""
     lines, name = [], operand.name
     for i in range(vector.lanes):
         lines += [
@@ -296,7 +296,7 @@ def _addresses(position: int, operand: _Operand, vector: VectorType) -> list[str
 
 
 def _allocation(size: int) -> tuple[list[str], list[str]]:
-    """Instructions that make %scratch and leave the entry block, and those that release it."""
+    """Instructions that allocate %scratch and leave the entry block, and instructions that release it."""
     if size <= STACK_LIMIT:
         return [f"  %scratch = alloca [{size} x i8], align 64", "  br i1 %some, label %prepare, label %exit"], []
     large = size >= LARGE_PAGES_FROM and sys.platform == "linux"

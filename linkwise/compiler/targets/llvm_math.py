@@ -14,8 +14,8 @@ from . import trigonometry
 from .llvm_vector import VectorType
 from .trigonometry import COSINE, HALF_PI, HALF_PI_BITS, MANTISSA_BITS, SINE
 
-# The reduction is good up to this many quarter turns (the parts of pi/2 have that many trailing zero bits,
-# so that turns * part is exact); arguments beyond go to the C library.
+# The reduction is valid up to this many quarter turns (the parts of pi/2 have that many trailing zero bits, so that
+# turns * part is exact); larger arguments go to the C library.
 _MAX_QUARTER_TURNS_LOG2 = {"float64": 16, "float32": 7}
 # atan(z) = z + z**3 * p(z**2) for |z| <= tan(pi/8)
 _ATAN = {
@@ -50,7 +50,7 @@ class _Lines:
         self.lines: list[str] = []
 
     def __call__(self, name: str, instruction: str, *operands: str) -> str:
-        """Append ``%name = instruction real operands`` and give ``%name``."""
+        """Append ``%name = instruction real operands`` and return ``%name``."""
         self.lines.append(f"  %{name} = {instruction} {self.vector.real} {', '.join(operands)}")
         return f"%{name}"
 
@@ -88,8 +88,8 @@ class _Lines:
 
 
 def parts_of_half_pi(dtype: str) -> tuple[float, float, float]:
-    """pi/2 as a sum of three numbers, the first two with as many trailing zero bits as a reduced argument may
-    have quarter turns."""
+    """pi/2 as a sum of three numbers; the first two have as many trailing zero bits as the largest number of quarter
+    turns has bits."""
     return trigonometry.parts_of_half_pi(dtype, _MAX_QUARTER_TURNS_LOG2[dtype])
 
 
@@ -103,22 +103,22 @@ def reduction_limit(dtype: str) -> float:
 def sincos(vector: VectorType, attributes: str) -> str:
     """``{real, real} @sincos(real)``: sine and cosine of every lane, within 2 units in the last place.
 
-    x = turns * pi/2 + r.  Both polynomials in r are computed; the quadrant chooses between them by integer
-    operations.  The sign of x is taken off first and put back last, so that sin(-0.0) is -0.0.  Lanes beyond
-    the limit of the reduction (also infinite and NaN) are computed out of line by the C library.
+    x = turns * pi/2 + r.  Both polynomials in r are computed; the quadrant chooses between them by integer operations.
+    The sign of x is removed first and restored last, so that sin(-0.0) is -0.0.  Lanes beyond the limit of the
+    reduction (also infinite and NaN) are computed out of line by the C library.
     """
     real, integer, boolean = vector.real, vector.integer, vector.boolean
-    splat, whole = vector.splat, vector.integer_splat
+    splat, integers = vector.splat, vector.integer_splat
     first, second, third = parts_of_half_pi(vector.dtype)
     to_whole = splat(1.5 * 2.0 ** (MANTISSA_BITS[vector.dtype] - 1))  # adding it rounds to a whole number
     sign_bit = 1 << (vector.bits - 1)
 
     do = _Lines(vector)
     bits = do.to_integer("bits", "%x")
-    size_bits = do.on_integers("size_bits", "and", bits, whole(sign_bit - 1))
+    size_bits = do.on_integers("size_bits", "and", bits, integers(sign_bit - 1))
     sign = do.on_integers("sign", "xor", bits, size_bits)
-    far = do.on_integers("far", "icmp sgt", size_bits, whole(vector.bit_pattern(reduction_limit(vector.dtype))))
-    size = do.select("size", far, splat(0.0), do.to_real("any_size", size_bits))  # far ones would raise flags below
+    far = do.on_integers("far", "icmp sgt", size_bits, integers(vector.bit_pattern(reduction_limit(vector.dtype))))
+    size = do.select("size", far, splat(0.0), do.to_real("any_size", size_bits))  # large ones would raise flags below
     # Reduction to |r| <= pi/4: turns * first and turns * second are exact, and so is the first difference.
     shifted = do.muladd("shifted", size, splat(2.0 / math.pi), to_whole)
     turns = do("turns", "fsub", shifted, to_whole)
@@ -126,7 +126,7 @@ def sincos(vector: VectorType, attributes: str) -> str:
     r2 = do.muladd("r2", turns, splat(-second), r1)
     if vector.dtype == "float64":
         r = do.muladd("r", turns, splat(-third), r2)
-    else:  # the third part is not small against the rounding error of r2, which is therefore carried along
+    else:  # the third part is not small against the rounding error of r2, which is therefore added to it
         error = do.muladd("error", turns, splat(-second), do("r1_less_r2", "fsub", r1, r2))
         r = do("r", "fadd", r2, do.muladd("rest", turns, splat(-third), error))
     z = do("z", "fmul", r, r)
@@ -142,13 +142,13 @@ def sincos(vector: VectorType, attributes: str) -> str:
     cosine = do("cosine", "fadd", high, low)
     # Quadrant: an odd one swaps the two; the second bit is the sign.
     quadrant = do.to_integer("quadrant", shifted)
-    odd = do.on_integers("odd", "icmp ne", do.on_integers("odd_bit", "and", quadrant, whole(1)), whole(0))
+    odd = do.on_integers("odd", "icmp ne", do.on_integers("odd_bit", "and", quadrant, integers(1)), integers(0))
     s_size = do.select("s_size", odd, cosine, sine)
     c_size = do.select("c_size", odd, sine, cosine)
-    up = whole(vector.bits - 2)
-    s_turn = do.on_integers("s_turn", "and", do.on_integers("s_up", "shl", quadrant, up), whole(sign_bit))
-    next_quadrant = do.on_integers("next_quadrant", "add", quadrant, whole(1))
-    c_turn = do.on_integers("c_turn", "and", do.on_integers("c_up", "shl", next_quadrant, up), whole(sign_bit))
+    up = integers(vector.bits - 2)
+    s_turn = do.on_integers("s_turn", "and", do.on_integers("s_up", "shl", quadrant, up), integers(sign_bit))
+    next_quadrant = do.on_integers("next_quadrant", "add", quadrant, integers(1))
+    c_turn = do.on_integers("c_turn", "and", do.on_integers("c_up", "shl", next_quadrant, up), integers(sign_bit))
     s_sign = do.on_integers("s_sign", "xor", s_turn, sign)
     s_bits = do.on_integers("s_bits", "xor", do.to_integer("s_size_bits", s_size), s_sign)
     c_bits = do.on_integers("c_bits", "xor", do.to_integer("c_size_bits", c_size), c_turn)
@@ -174,7 +174,7 @@ def sincos(vector: VectorType, attributes: str) -> str:
 
 
 def _sincos_beyond(vector: VectorType, attributes: str) -> str:
-    """Replace the lanes beyond the reduction's limit by what the C library says, in double precision."""
+    """Replace lanes beyond the reduction's limit by results of the C library in double precision."""
     real, integer, scalar, bits = vector.real, vector.integer, vector.scalar, vector.bits
     limit = vector.bit_pattern(reduction_limit(vector.dtype))
     pair = f"{{ {real}, {real} }}"

@@ -10,30 +10,30 @@ from ..ir.program import Node
 from .llvm_vector import VectorType
 from .register_assignment import AHEAD, FORGET, LOAD, STORE, Action
 
-# LLVM's scheduler compares every store with all accesses before it, back to the last fence: without any, that is most
-# of its time for programs with many results.  For one thread a fence is no instruction; it keeps accesses in order.
+# LLVM's scheduler compares every store with all accesses back to the last fence; without fences this dominates for
+# programs with many results.  A single-thread fence is no instruction; it keeps accesses in order.
 ACCESSES_PER_FENCE = 256
 FENCE = '  fence syncscope("singlethread") acq_rel'
 
 _BINARY = {ops.ADD: "fadd", ops.SUB: "fsub", ops.MUL: "fmul", ops.DIV: "fdiv", ops.LESS: "fcmp olt"}
-_NEGATED_OPERAND = {ops.FMA: None, ops.FMS: 2, ops.FNMA: 0}  # so that all three become a*b + c
+_NEGATED_OPERAND = {ops.FMA: None, ops.FMS: 2, ops.FNMA: 0}  # all three become a*b + c
 
 
 class Writer:
-    """Writes instructions.  Subclasses know where values lie that are not computed: they ``load`` and ``store``."""
+    """Writes instructions. Subclasses ``load`` and ``store`` values outside registers."""
 
     def __init__(self, vector: VectorType):
         self.vector = vector
         self.real = vector.real
         self.lines: list[str] = []
-        self.names: dict[Node, str] = {}  # of values in registers
+        self.names: dict[Node, str] = {}  # names of values in registers
         self._pairs: set[str] = set()
         self._accesses = 0
-        self._loaded: set[Any] = set()  # slots, since the last fence
+        self._loaded: set[Any] = set()  # slots accessed since the last fence
         self._section = ""
 
     def perform(self, actions: Iterable[Action]) -> None:
-        """What the assignment of registers says, in turn; a comment where a new section begins."""
+        """Write the actions of the register assignment, with a comment at the start of a section."""
         for kind, node, slot in actions:
             if kind == AHEAD:
                 self.ask_for(*slot)
@@ -60,7 +60,7 @@ class Writer:
         raise NotImplementedError
 
     def ask_for(self, pointer: int, shift: int) -> None:
-        """Ask for the cache line ``shift`` bytes past an address."""
+        """Prefetch the cache line ``shift`` bytes past an address for writing."""
         raise NotImplementedError
 
     def operand(self, node: Node) -> str:
@@ -77,8 +77,8 @@ class Writer:
             self.lines.append(f"  {name} = fcmp une {self.real} {name}.real, zeroinitializer")
 
     def place_of(self, node: Node, slot: Any, called: str, base: str, shift: int) -> str:
-        """The address that a value is about to be loaded from, under a new name.  It may have been loaded before: LLVM
-        would make one load of two if there were no fence between them, and keep the value."""
+        """The address of a value to be loaded, under a new name. A fence precedes repeated loads: otherwise LLVM would
+        merge them and keep the value in a register."""
         if slot in self._loaded:
             self.fence()
         self._loaded.add(slot)
@@ -99,7 +99,7 @@ class Writer:
         self.lines.append(f"  store {self.real} {value}, ptr {address}")
 
     def address(self, name: str, base: str, shift: int) -> str:
-        """The place ``shift`` bytes past ``base``."""
+        """The address ``shift`` bytes past ``base``."""
         self._accesses += 1
         if self._accesses % ACCESSES_PER_FENCE == 0:
             self.fence()
@@ -138,7 +138,7 @@ class Writer:
         return f"call {self.real} @{function}({', '.join(f'{self.real} {arg}' for arg in args)})"
 
     def _sine_or_cosine(self, node: Node, angle: str) -> str:
-        """One call gives both; the second of the two takes what the first has called for."""
+        """A single call computes both; the second operation uses the result of the first one's call."""
         pair_type, pair = f"{{ {self.real}, {self.real} }}", f"%sincos{node.args[0].index}"
         if pair not in self._pairs:
             self._pairs.add(pair)

@@ -15,7 +15,7 @@ from ..ir import ops
 from ..ir.program import CELL, INPUT, OUTPUT, Array, Body, For, Node, Place, Program
 from .llvm_vector import VectorType
 
-LONG_BODY = 2000  # operations of a body that runs once from which on it is straight-line code
+LONG_BODY = 2000  # minimum operations of a body that runs once for compiling it as straight-line code
 
 
 # Functions of the host process that the emitted code may call; the loader binds them.
@@ -37,8 +37,8 @@ def identifier(name: str) -> str:
 
 @dataclass
 class LoopScratch:
-    """The scratch area of a program with loops, in units of one vector: inputs, outputs, cells, constants, and slots
-    for values of long straight-line code that had to leave their registers."""
+    """The scratch area of a program with loops, in units of one vector: inputs, outputs, cells, constants, and spill
+    slots of long straight-line code."""
 
     program: Program
     vector: VectorType
@@ -46,12 +46,13 @@ class LoopScratch:
 
     @property
     def in_order(self) -> bool:
-        """Whether loops write results as they are in their arrays; else these are in cells."""
+        """Whether loops write results in the order of their arrays; otherwise results are in cells."""
         return not self.program.uses_result_cells
 
     @cached_property
     def constants(self) -> dict[int, float]:
-        """After the cells a zero, for results that are; and what straight-line code leaves in cells."""
+        """Constants after the cells: a zero, for zero results; and constants that straight-line code leaves
+        in cells."""
         zero = {} if self.in_order else {self.cells + self.program.cells: 0.0}
         return zero | {
             slot: x for body in straight_bodies(self.program) for slot, x in Fixed(body, self).constants.items()
@@ -59,7 +60,7 @@ class LoopScratch:
 
     @property
     def places(self) -> list[np.ndarray]:
-        """Of elements of each output."""
+        """Places of the elements of each output."""
         results = self.program.results
         return [np.where(cells < 0, self.program.cells, cells) + self.cells for cells in results]
 
@@ -86,7 +87,7 @@ class LoopScratch:
 
     @property
     def varying(self) -> list[int]:
-        """The first element of each output that is computed anew for every group of states."""
+        """The first element of each output that is recomputed for every group of states."""
         program, varying = self.program, list[int]()
         if program.results:
             for cells in program.results:
@@ -104,7 +105,7 @@ class LoopScratch:
         return varying
 
     def cells_written_after(self, number: int) -> list[int]:
-        """Cells that only loops after this one write, for every group of states; the first come last."""
+        """Cells that only loops after this one write, for every group of states; the first ones come last."""
         written = [np.zeros(self.program.cells, bool) for _ in range(2)]
         for position, loop in enumerate(self.program.loops):
             for _, _, _, elements in loop.elements(CELL):
@@ -114,13 +115,13 @@ class LoopScratch:
 
     @property
     def preparation(self) -> list[str]:
-        """Instructions that write results which no group of states changes."""
+        """Instructions that write results common to all groups of states."""
         fill = ["  call void @fill(ptr %scratch)"] if self.constants else []
         return fill if self.program.reads_results else [*fill, *self.zeros]
 
     @property
     def zeros(self) -> list[str]:
-        """Instructions that write zeros where no loop writes, and elsewhere."""
+        """Instructions that zero the elements that no loop writes."""
         if not self.program.sparse:
             return []
         size = sum(array.size for array in self.program.outputs) * self.vector.bytes
@@ -131,7 +132,7 @@ class LoopScratch:
 
 
 def straight_bodies(program: Program) -> list[Body]:
-    """Bodies that run once and are long: they are straight-line code, at fixed places."""
+    """Long bodies that run once: straight-line code at fixed places."""
     return [loop.bodies[0] for loop in program.loops if is_straight(loop)]
 
 
@@ -145,8 +146,8 @@ def is_straight(loop: For) -> bool:
 
 
 class Fixed:
-    """Where the values of a body that runs once lie in the scratch area.  Values that leave their registers wait in
-    cells that later loops are the first to write, then in slots of their own."""
+    """Places in the scratch area for the values of a body that runs once. Spilled values use cells that only later
+    loops write, then slots of their own."""
 
     def __init__(self, body: Body, scratch: LoopScratch, unused: Sequence[int] = ()):
         self.vector, self.input_names, self._scratch = scratch.vector, ("value",), scratch
@@ -177,24 +178,24 @@ class Fixed:
 
 
 class Scratch:
-    """Where values lie in the scratch area, in units of one vector: inputs, outputs, sines and cosines of
-    inputs, and slots for values that had to leave their registers."""
+    """Places of values in the scratch area, in units of one vector: inputs, outputs, sines and cosines of inputs, and
+    spill slots."""
 
     def __init__(self, program: Program, vector: VectorType, in_order: bool = False):
-        """``in_order``: results lie there as in their arrays, one after the other.  Otherwise each value lies there
-        once, however many elements of outputs it is, and ``places`` tells where."""
+        """``in_order``: results are stored in the order of their arrays. Otherwise each value is stored once, and
+        ``places`` maps elements of outputs to values."""
         self.vector, self.in_order = vector, in_order
         self.input_names = [identifier(array.name) for array in program.inputs]
         self.input_offsets, self.size = _offsets(program.inputs, 0)
         self.slots = {n: self.input_offsets[n.value[0]] + n.value[1] for n in program.nodes if n.op is ops.INPUT}
-        self.angles: dict[Node, int] = {}  # input whose sine and cosine come first -> slot of the sine
+        self.angles: dict[Node, int] = {}  # input whose sine and cosine are computed first -> slot of the sine
         for node in program.nodes:
             if node.op in (ops.SIN, ops.COS) and node.args[0].op is ops.INPUT:
                 sine = self.angles.setdefault(node.args[0], self.size + 2 * len(self.angles))
                 self.slots[node] = sine + (node.op is ops.COS)
         self.size += 2 * len(self.angles)
-        self.destinations: dict[Node, list[int]] = {}  # where a node has to be stored, unless it is constant
-        self.constants: dict[int, float] = {}  # where constants have to be
+        self.destinations: dict[Node, list[int]] = {}  # destination of each stored node, except constants
+        self.constants: dict[int, float] = {}  # destinations of constants
         self.places: list[list[int]] = []  # of the elements of each output
         once: dict[Node, int] | None = None if in_order else {}
         for results in program.results:
@@ -204,7 +205,7 @@ class Scratch:
         self._free: list[int] = []
 
     def _place(self, node: Node, once: dict[Node, int] | None) -> int:
-        """Where a result lies: one of those in ``once``, or a new place."""
+        """The place of a result: the known place in ``once``, or a new one."""
         if once is not None and (node in once or node in self.slots):
             return self.slots[node] if node in self.slots else once[node]
         place, self.size = self.size, self.size + 1
@@ -217,7 +218,7 @@ class Scratch:
         return place
 
     def _copy_a_result(self, program: Program) -> None:
-        """Where all results are inputs, give one a place of its own, which can be marked as not a number."""
+        """If all results are inputs, copy one to a place of its own, which can be set to NaN."""
         for places, results in zip(self.places, program.results, strict=True):
             if places:
                 places[0] = self._place(results[0], None)
@@ -229,7 +230,7 @@ class Scratch:
 
     @property
     def preparation(self) -> list[str]:
-        """Instructions that write results which no group of states changes."""
+        """Instructions that write results common to all groups of states."""
         return ["  call void @fill(ptr %scratch)"] if self.constants else []
 
     @property
@@ -239,7 +240,7 @@ class Scratch:
 
     @property
     def varying(self) -> list[int]:
-        """Elements of outputs that are computed anew for every group of states."""
+        """Elements of outputs that are recomputed for every group of states."""
         return [place for places in self.destinations.values() for place in places]
 
     def take(self) -> int:

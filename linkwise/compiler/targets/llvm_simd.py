@@ -1,16 +1,15 @@
 """The LLVM target: one state per vector lane, as the inner loop of a NumPy generalized ufunc.
 
-The text holds one exported function, ``void NAME(char **args, npy_intp *dimensions, npy_intp *steps, void *data)``.
-It walks over the states in groups of ``options.lanes``.  A group's inputs are gathered into a scratch area,
-one vector per array element; straight-line code computes the results there; then they are scattered.  A value that is
-several elements of the results lies there once, and tables tell where each element is to be found.  A last,
-partial group fills its idle lanes with the last state.  As a group is read completely before any of it is
-written, that is harmless also where an output lies over an input.  Results that are constants are put into the
-scratch area once per call: no group changes them.
+The text holds one exported function, ``void NAME(char **args, npy_intp *dimensions, npy_intp *steps, void *data)``. It
+walks over the states in groups of ``options.lanes``.  A group's inputs are gathered into a scratch area, one vector per
+array element; straight-line code computes the results there; then they are scattered.  A value that occurs as several
+elements of results is stored once; tables map elements to values.  In a partial last group, idle lanes repeat the last
+state.  This is also safe if an output overlaps an input, because a group is read completely before it is written.
+Constant results are written to the scratch area once per call.
 
 Over time the same code runs several times for each group (``llvm_loop``).
 
-Inputs that nothing is computed from are looked at all the same: where one is not a number, results are none either.
+Inputs that no result depends on are checked nevertheless: if one is NaN, the results of that state are NaN.
 
 Straight-line code is written by ``llvm_straight``, loops over links by ``llvm_looped``.
 """
@@ -22,14 +21,14 @@ from functools import partial
 from ..ir import ops
 from ..ir.program import Program
 from . import llvm_math
-from .lines_ahead import outputs_ahead
 from .llvm_lines import PERMUTE
 from .llvm_loop import loop, symbol, tables, transfers
 from .llvm_looped import looped
 from .llvm_scratch import LoopScratch, Scratch
 from .llvm_straight import parts
-from .llvm_transfer import by_registers, copy, copy_from_places, fill, transfer
+from .llvm_transfer import copy, copy_from_places, fill, split_transfer, transfer
 from .llvm_vector import VectorType
+from .prefetch import large_outputs
 from .protocol import Options
 
 __all__ = ["emit", "symbol"]
@@ -42,21 +41,21 @@ def emit(program: Program, options: Options) -> str:
     permutes = "+avx512f" in options.features and vector.bytes == 64 and vector.bits == 64
     moved = partial(transfer, vector=vector, attributes=attributes, permutes=permutes)
     if program.registers > 1:
-        moved = partial(by_registers, vector=vector, registers=program.registers, attributes=attributes)
+        moved = partial(split_transfer, vector=vector, registers=program.registers, attributes=attributes)
     scratch: Scratch | LoopScratch
     ahead: list[int] = []
     if program.loops:
         scratch, compute, functions = looped(program, vector, options.features, attributes)
     else:
         scratch = Scratch(program, vector, in_order=bool(program.carried))
-        ahead = [] if program.carried else outputs_ahead(program, vector)
+        ahead = [] if program.carried else large_outputs(program, vector)
         compute, functions = _straight(program, scratch, options.features, attributes, bool(ahead))
     copying = copy if scratch.in_order else copy_from_places
     used = {node.op for code, _ in program.blocks for node in code.nodes}
     unread = [] if program.carried else _unread(program, scratch)
     if unread and (scratch.varying or scratch.constants):
         compute = [*compute, "  call void @heed_unread(ptr %scratch)"]
-        heeding = _heeding if scratch.varying else _heeding_constants
+        heeding = _nan_check if scratch.varying else _constant_nan_check
         functions = [*functions, heeding(unread, scratch, attributes)]
     texts = [
         f"; {program.name}: {options.lanes} lanes of {options.dtype}",
@@ -78,21 +77,21 @@ def emit(program: Program, options: Options) -> str:
 def _straight(
     program: Program, scratch: Scratch, features: str, attributes: str, ahead: bool
 ) -> tuple[list[str], list[str]]:
-    """The calls that compute, and the functions that these call."""
+    """The calls of the computation, and the functions that they call."""
     calls, functions = parts(program, scratch, features, attributes, ahead)
     compute = ["  call void @angles(ptr %scratch)"] if scratch.angles else []
     return [*compute, *calls], [*([_angles(scratch, attributes)] if scratch.angles else []), *functions]
 
 
 def _unread(program: Program, scratch: Scratch | LoopScratch) -> list[int]:
-    """Slots of inputs that nothing is computed from."""
+    """Slots of inputs that no result depends on."""
     both = zip(program.unread, scratch.input_offsets, strict=True)
     return [offset + element for elements, offset in both for element in elements.tolist()]
 
 
-def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
-    """``void @heed_unread(ptr scratch)``: results of states in which an unread input is not a number are none.  Two
-    inputs are compared at a time, for a group of states, and a branch is hardly ever taken."""
+def _nan_check(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
+    """``void @heed_unread(ptr scratch)``: sets results to NaN in states with a NaN in an unread input. Two inputs are
+    compared at a time for a group of states, with a rarely taken branch."""
     vector = scratch.vector
     real, boolean, step = vector.real, vector.boolean, vector.bytes
     lines = [f"define internal void @heed_unread(ptr noalias %scratch) nounwind {attributes} {{"]
@@ -125,9 +124,9 @@ def _heeding(unread: list[int], scratch: Scratch | LoopScratch, attributes: str)
     return "\n".join([*lines, "  br label %done", "done:", "  ret void", "}", ""])
 
 
-def _heeding_constants(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
-    """``void @heed_unread(ptr scratch)`` where no result is computed: the first constant, which is written once for all
-    groups of states otherwise, is written for each of them.  The unread inputs are data and the code is a loop."""
+def _constant_nan_check(unread: list[int], scratch: Scratch | LoopScratch, attributes: str) -> str:
+    """``void @heed_unread(ptr scratch)`` for constant results: the first constant is written anew for each group of
+    states, as NaN where required. The unread inputs are data and the code is a loop."""
     vector, (slot, value) = scratch.vector, next(iter(scratch.constants.items()))
     real, boolean, step = vector.real, vector.boolean, vector.bytes
     slots = ", ".join(f"i32 {slot}" for slot in unread)
@@ -159,7 +158,7 @@ done:
 
 
 def _attributes(vector: VectorType) -> str:
-    """Without these LLVM may cut 512-bit vectors in two where it deems the wide units slow."""
+    """Without these attributes LLVM may split 512-bit vectors if it deems the wide units slow."""
     width = max(128, min(512, vector.bytes * 8))
     return f'"prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
 
@@ -184,8 +183,8 @@ def _declarations(vector: VectorType) -> str:
 
 
 def _angles(scratch: Scratch, attributes: str) -> str:
-    """``void @angles(ptr scratch)``: sines and cosines of inputs.  They come first, when no other value is
-    alive that the calls would drive out of the registers."""
+    """``void @angles(ptr scratch)``: sines and cosines of inputs. They are computed first, when the calls force no
+    other values out of registers."""
     real, step = scratch.vector.real, scratch.vector.bytes
     lines = [f"define internal void @angles(ptr noalias %scratch) noinline nounwind {attributes} {{"]
     for i, (angle, slot) in enumerate(scratch.angles.items()):

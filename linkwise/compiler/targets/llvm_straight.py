@@ -1,8 +1,8 @@
 """Straight-line code as functions on the scratch area.
 
-Which values are in registers is decided before LLVM sees the code (``register_assignment``).  Long code is assembly
-where the processor is known (``x86_assembly``); elsewhere it is cut into parts that hand values on through the scratch
-area, so that the time LLVM takes stays proportional to the length.
+Registers are assigned before LLVM sees the code (``register_assignment``).  Long code is assembly if the processor is
+supported (``x86_assembly``).  Otherwise it is cut into parts that pass values through the scratch area, which keeps
+LLVM's time proportional to the length.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Protocol
 from ..ir import ops
 from ..ir.program import Node, Program
 from . import x86_assembly
-from .lines_ahead import with_lines_ahead
 from .llvm_operations import Writer
 from .llvm_vector import VectorType
+from .prefetch import add_prefetches
 from .register_assignment import CUT, Action, Memory, assigned, registers
 
 NODES_PER_PART = 2000  # LLVM's time per operation grows beyond a few thousand; shorter parts run slower
-NODES_FOR_LLVM = 4000  # longer programs are written as assembly where that is possible
-NODES_PER_RESULT = 3  # what storing a result counts for: LLVM's time per store grows beyond a few hundred
+NODES_FOR_LLVM = 4000  # longer programs are written as assembly if possible
+NODES_PER_RESULT = 3  # weight of a stored result in a part's size: LLVM's time per store grows beyond a few hundred
 
 
 class Room(Memory, Protocol):
-    """Where the values of straight-line code lie in the scratch area: slots are numbers of vectors."""
+    """Places of straight-line code's values in the scratch area; slots are numbers of vectors."""
 
     vector: VectorType
 
@@ -38,11 +38,11 @@ def parts(
     program: Program, room: Room, features: str, attributes: str, ahead: bool = False, prefix: str = "part"
 ) -> tuple[list[str], list[str]]:
     """Calls of functions ``void @PREFIX<number>(ptr scratch, ptr ahead)`` that together compute all results, and the
-    functions.  ``ahead`` are addresses of large results, if these are asked for."""
+    functions. ``ahead`` holds addresses of large results to be prefetched."""
     nodes, cuts = _pieces(program, room)
     by_hand = len(nodes) > NODES_FOR_LLVM and x86_assembly.available(features, room.vector)
     if by_hand:
-        nodes = x86_assembly.apart(nodes)
+        nodes = x86_assembly.interleave(nodes)
         cuts = x86_assembly.cuts_around_others(nodes)  # at a cut, values leave their registers
     pieces: list[list[Action]] = [[]] if nodes else []
     for action in assigned(nodes, room, registers(features), cuts):
@@ -51,7 +51,7 @@ def parts(
         else:
             pieces[-1].append(action)
     if ahead:
-        pieces = with_lines_ahead(pieces, program, room.vector)
+        pieces = add_prefetches(pieces, program, room.vector)
     names = [f"{prefix}{number}" for number in range(len(pieces))]
     texts = []
     for name, actions in zip(names, pieces, strict=True):
@@ -69,8 +69,8 @@ def _part(name: str, actions: list[Action], room: Room, attributes: str) -> str:
 
 
 def _pieces(program: Program, room: Room) -> tuple[list[Node], set[int]]:
-    """The nodes to be computed, and where to cut them into pieces of equal work.  A sine and cosine of one angle stand
-    together.  Results that are not computed (inputs, sines of inputs) are copied at the end."""
+    """The nodes to compute, and positions that cut them into pieces of equal work. Sine and cosine of an angle are
+    adjacent. Results that are not computed (inputs, sines of inputs) are copied at the end."""
     twins = program.sine_cosine_pairs
     work: dict[Node, None] = {}
     for node in program.nodes:
@@ -86,12 +86,12 @@ def _pieces(program: Program, room: Room) -> tuple[list[Node], set[int]]:
 
 
 class _PartWriter(Writer):
-    """Writes the instructions of one part, whose values come from the scratch area."""
+    """Writes the instructions of one part; values come from the scratch area."""
 
     def __init__(self, room: Room):
         super().__init__(room.vector)
         self.input_names = room.input_names
-        self.states: set[str] = set()  # whose addresses have been read
+        self.states: set[str] = set()  # base addresses that have been loaded
 
     def load(self, node: Node, slot: int) -> None:
         array, element = node.value if node.op is ops.INPUT else (0, 0)

@@ -1,16 +1,16 @@
-"""LLVM text of the moves between NumPy arrays, or a table of constants, and vectors: element by element, one state
-per lane; and of those between vectors."""
+"""LLVM text of moves between NumPy arrays, or tables of constants, and vectors: element by element, one state per lane;
+and of moves between vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .llvm_lines import AHEAD, CACHE_LINE, cache_lines, place_of, shuffle
+from .llvm_lines import AHEAD, CACHE_LINE, cache_lines, find_address, shuffle
 from .llvm_vector import VectorType
 
 
 def fill(constants: Mapping[int, float], vector: VectorType, attributes: str) -> str:
-    """``void @fill(scratch)``: puts each constant into all lanes of the vector of ``scratch`` that it is keyed by.
+    """``void @fill(scratch)``: broadcasts each constant to the vector of ``scratch`` with its key as number.
 
     The constants are data and the code is a loop, so that LLVM's time hardly grows with their number.
     """
@@ -64,8 +64,8 @@ exit:
 
 
 def copy_from_places(vector: VectorType, attributes: str) -> str:
-    """``void @copy_from_places(scratch, places, to, count)``: copies ``count`` vectors, at least one, from the places
-    in scratch that a table has, which do not overlap with ``to``."""
+    """``void @copy_from_places(scratch, places, to, count)``: copies ``count`` vectors, at least one, from the scratch
+    places in a table to ``to``, without overlap."""
     return f"""define internal void @copy_from_places(ptr %scratch, ptr noalias %places, ptr %to, i64 %count) nounwind \
 {attributes} {{
 entry:
@@ -94,12 +94,12 @@ def table(name: str, places: Sequence[int]) -> str:
 
 def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes: str, permutes: bool = False) -> str:
     """``void @gather<rows>x<columns>(base, step, row_stride, column_stride, numbers, scratch)``, ``@scatter...``, and
-    ``@deliver...`` with one more argument, a table.
+    ``@deliver...`` with a table as further argument.
 
     Moves a matrix of each lane's state to or from ``rows * columns`` vectors at ``scratch``, or (deliver) from the
-    places there that the table has; ``numbers`` points at the lanes' state numbers.  Where neighbours in a row are
-    neighbours in memory, they are moved two at a time: half the accesses, and two shuffles put them in their places.
-    A matrix that has no gaps in memory is stored by cache lines; ``permutes`` says that the machine has ``PERMUTE``.
+    scratch places in the table; ``numbers`` points to the lanes' state numbers.  Row neighbours that are adjacent in
+    memory are moved in pairs: half the accesses, plus two shuffles.  A contiguous matrix is stored by cache lines;
+    ``permutes``: the machine has ``PERMUTE``.
     """
     of_register = OF_REGISTER * (vector.share > 1)
     paired = columns // 2 * 2 if vector.lanes > 1 else 0
@@ -118,7 +118,7 @@ def transfer(kind: str, rows: int, columns: int, vector: VectorType, attributes:
             f"  %lane{i} = getelementptr i8, ptr %base, i64 %shift{i}",
         ]
     lines.append(f"  %dense = icmp eq i64 %column_stride, {vector.bits // 8}")
-    if kind == SCATTER and not by_lines:  # the records of a state follow each other: stores would wait for their lines
+    if kind == SCATTER and not by_lines:  # contiguous records: stores would wait for their lines
         for i in range(vector.lanes):
             lines.append(f"  %later{i} = getelementptr i8, ptr %lane{i}, i64 {AHEAD // 2}")
             lines.append(f"  call void @llvm.prefetch.p0(ptr %later{i}, i32 1, i32 3, i32 1)")
@@ -155,9 +155,9 @@ GATHER, SCATTER, DELIVER = "gather", "scatter", "deliver"
 OF_REGISTER = "_of_register"
 
 
-def by_registers(kind: str, rows: int, columns: int, vector: VectorType, registers: int, attributes: str) -> str:
-    """The same for vectors that take several registers, whose lanes are moved one register's after the other: the
-    addresses of all of them would not fit into registers."""
+def split_transfer(kind: str, rows: int, columns: int, vector: VectorType, registers: int, attributes: str) -> str:
+    """``transfer`` for vectors of several registers: lanes are moved register by register, because the addresses of all
+    lanes do not fit into registers."""
     part, name = VectorType(vector.dtype, vector.lanes // registers, registers), f"{kind}{rows}x{columns}"
     strides = "i64 %step, i64 %row_stride, i64 %column_stride"
     function = f"""define internal void @{name}(ptr %base, {strides}, ptr %numbers, ptr %scratch) noinline nounwind \
@@ -196,7 +196,7 @@ def _loop(name: str, kind: str, vector: VectorType, starts: str, end: int, after
         f"  %{name}.shift = mul i64 %{name}.j, %column_stride",
         f"  %{name}.offset = add i64 %row.offset, %{name}.shift",
         f"  %{name}.first = add i64 %row.place, %{name}.j",
-        *(line for k in range(count) for line in place_of(name, k, kind == DELIVER, vector)),
+        *(line for k in range(count) for line in find_address(name, k, kind == DELIVER, vector)),
         *(f"  %{name}.a{i} = getelementptr i8, ptr %lane{i}, i64 %{name}.offset" for i in range(vector.lanes)),
         *move(vector),
         f"  %{name}.j.next = add i64 %{name}.j, {count}",

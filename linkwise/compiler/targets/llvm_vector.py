@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class VectorType:
-    """LLVM types and constants of ``lanes`` numbers of one dtype; ``share``: of how many such vectors each is one, that
-    lie side by side in memory."""
+    """LLVM types and constants of ``lanes`` numbers of one dtype; ``share``: number of such vectors that are adjacent
+    in memory as one value."""
 
     dtype: str
     lanes: int
@@ -34,7 +34,7 @@ class VectorType:
 
     @property
     def stored(self) -> str:
-        """What lies in memory where there is one, those beside it included."""
+        """The type in memory, all ``share`` vectors together."""
         return self.real if self.share == 1 else f"[{self.share} x {self.real}]"
 
     @property
@@ -51,7 +51,7 @@ class VectorType:
         return f"v{self.lanes}f{self.bits}"
 
     def round(self, value: float) -> float:
-        """``value`` as a number of this dtype; too large for float32 is infinite."""
+        """``value`` as a number of this dtype; infinite if too large for float32."""
         if self.dtype == "float64":
             return value
         try:

@@ -19,8 +19,8 @@ from ..ir import ops
 from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, For, Node, Place, Program
 from .protocol import Options
 
-# The meaning of the operations, of arrays and of NumPy's scalars: for these Python's operators are quicker than ufuncs.
-# The fused ones round twice here; a target may round once.
+# The meaning of the operations on arrays and on NumPy scalars, for which Python's operators are quicker than ufuncs.
+# Fused operations round twice here; a target may round once.
 MEANING: dict[ops.Op, Callable] = {
     ops.ADD: operator.add,
     ops.SUB: operator.sub,
@@ -76,10 +76,10 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], dtype: str = "float
     outputs = [np.empty(batch + array.shape, dtype=kind) for array in program.outputs]
     steps = _STEPS.get(program)
     if steps is None:
-        steps = _STEPS[program] = _steps_of(program)
+        steps = _STEPS[program] = _prepare_steps(program)
     values: list[Any] = [kind.type(number) for number in steps.constants] + [None] * steps.slots
     for slot, array, index in steps.inputs:
-        values[slot] = arrays[array][index][()]  # of a single state a scalar
+        values[slot] = arrays[array][index][()]  # a scalar for a single state
     with np.errstate(all="ignore"):
         for operation, slot, arguments, places in steps.operations:
             if len(arguments) == 2:
@@ -97,12 +97,12 @@ Index = tuple[Any, ...]  # of an element in an array of states
 
 
 class _Steps(NamedTuple):
-    """A straight-line program in the order in which it is interpreted; values are in numbered slots.
+    """A straight-line program in interpretation order; values are in numbered slots.
 
     constants   of the first slots
-    slots       how many others there are
+    slots       number of other slots
     inputs      (slot, input, index of the element)
-    operations  (function, slot of the result, those of the arguments, output and index of each place of the result)
+    operations  (function, slot of the result, slots of the arguments, output and index of each place of the result)
     copies      (slot, output, index) of results that are inputs or constants
     """
 
@@ -116,8 +116,8 @@ class _Steps(NamedTuple):
 _STEPS: weakref.WeakKeyDictionary[Program, _Steps] = weakref.WeakKeyDictionary()
 
 
-def _steps_of(program: Program) -> _Steps:
-    places = _places_of_results(program)
+def _prepare_steps(program: Program) -> _Steps:
+    places = _result_places(program)
     last_use = {arg: node for node in program.nodes for arg in node.args}
     constants = [node for node in program.nodes if node.op is ops.CONST]
     slots = {node: slot for slot, node in enumerate(constants)}
@@ -135,7 +135,7 @@ def _steps_of(program: Program) -> _Steps:
             continue
         arguments = tuple(slots[arg] for arg in node.args)
         ended = {arg for arg in node.args if last_use[arg] is node and arg.op not in (ops.CONST, ops.INPUT)}
-        free.extend(slots[arg] for arg in ended)  # nothing is kept longer than it is needed
+        free.extend(slots[arg] for arg in ended)  # values are released after their last use
         if free:
             slots[node] = free.pop()
         else:
@@ -145,8 +145,8 @@ def _steps_of(program: Program) -> _Steps:
 
 
 def heed_unread(program: Program, arrays: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """Make results of states not a number in which an input is none that nothing is computed from; in place.  Programs
-    over time are left as they are."""
+    """In place, set results to NaN in states with a NaN in an input that no result depends on. Programs over time are
+    left unchanged."""
     if program.carried:
         return
     batch = outputs[0].shape[: outputs[0].ndim - len(program.outputs[0].shape)] if outputs else ()
@@ -175,7 +175,7 @@ def _prepared(
 def _run_loops(
     program: Program, arrays: Sequence[np.ndarray], batch: tuple[int, ...], kind: np.dtype
 ) -> list[np.ndarray]:
-    """What loops mean: iteration by iteration, read all, compute, write all."""
+    """Reference semantics of loops: for each iteration, read all, compute, write all."""
 
     def flat(array: np.ndarray, core: tuple[int, ...]) -> np.ndarray:
         spread = np.broadcast_to(array, batch + core)
@@ -189,8 +189,8 @@ def _run_loops(
     spaces = {INPUT: inputs, OUTPUT: outputs, CELL: [cells], NUMBER: [numbers]}
     for body, bases, around in program.iterations:
         reads = [np.broadcast_to(spaces[p.space][p.array][p.at(bases, around)], batch) for p in body.reads]
-        given = np.stack(reads, axis=-1) if reads else np.empty((*batch, 0), kind)
-        (results,) = evaluate(body.program, [given], kind.name)
+        operands = np.stack(reads, axis=-1) if reads else np.empty((*batch, 0), kind)
+        (results,) = evaluate(body.program, [operands], kind.name)
         for element, place in enumerate(body.writes):
             spaces[place.space][place.array][place.at(bases, around)] = results[..., element]
     for output, places in zip(outputs, program.results, strict=False):
@@ -202,8 +202,8 @@ def _run_loops(
 
 
 def _run_over_time(program: Program, arrays: Sequence[np.ndarray], dtype: str) -> list[np.ndarray]:
-    """Outputs of shape ``batch + (records,) + core``, without records where the last alone is kept: the meaning of a
-    loop over time."""
+    """Reference semantics of a loop over time: outputs of shape ``batch + (records,) + core``, without records if only
+    the last is kept."""
     inputs = [np.asarray(values) for values in arrays]
     step, becomes = replace(program, carried=()), dict(program.carried)
     records, repeats = program.times([x.shape for x in inputs])
@@ -234,8 +234,8 @@ def _batch_shape(array: np.ndarray, name: str, core: tuple[int, ...]) -> tuple[i
     return array.shape[:split]
 
 
-def _places_of_results(program: Program) -> dict[Node, list[tuple[int, Index]]]:
-    """For each result node: the outputs and the indices in them at which it has to be stored."""
+def _result_places(program: Program) -> dict[Node, list[tuple[int, Index]]]:
+    """For each result node, the outputs and indices where it is stored."""
     places: dict[Node, list[tuple[int, Index]]] = {}
     for output, (array, results) in enumerate(zip(program.outputs, program.results, strict=True)):
         for element, node in enumerate(results):
@@ -275,7 +275,7 @@ def _straight_source(program: Program, parameters: Sequence[str], real: str) -> 
 
 
 def _looped_source(program: Program, parameters: Sequence[str], real: str) -> list[str]:
-    """Loops over the iterations, arrays flat with the batch last."""
+    """Loops over the iterations; arrays are flat, with the batch as last axis."""
     flat = [f"flat_{array.name}" for array in program.inputs]
     names_of_space = {INPUT: flat, OUTPUT: [f"flat_out_{array.name}" for array in program.outputs]}
     names_of_space |= {CELL: ["cells"], NUMBER: ["numbers"]}

@@ -1,4 +1,4 @@
-"""What a target supplies: source text for a legal program and, where it can run here, a way to load it."""
+"""Interface of a target: source text for a legal program and, if it can run here, a loader."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..passes.unroll import unroll
 
 @dataclass(frozen=True)
 class Options:
-    """Everything besides the program that decides what is emitted; hashed into the cache key."""
+    """Everything besides the program that determines the emitted text; hashed into the cache key."""
 
     dtype: str = "float64"  # "float64" or "float32"
     lanes: int = 1  # states per vector register; 1 where the target is scalar
@@ -28,15 +28,15 @@ class Target:
     emit              source text that evaluates an optimized program over a batch of states; ``program.nodes`` are its
                       operations in order, each with its arguments before it (``compiler/ir/ops.py`` lists them)
     options           for "float64" or "float32"
-    name              as ``compile`` names it; None for what is written only
-    load              ``load(program, dtype)``, the program not yet optimized: a function ``f(*arrays, out=None)`` that
-                      broadcasts over batches; there is one if there is a name
-    over_time         whether programs that run over time (``compiler/passes/scan.py``) can be loaded, too, as
-                      ``f(*arrays, out=arrays)``; if not, there are no rollouts
-    loops             whether all of these take programs with loops (``For`` of ``compiler/ir/program.py``); if not,
-                      they are given straight-line code alone
-    loops_of_lists    whether these may index cells between long straight-line code (lists, of ``trace/loops.py``), too
-    most_operations   of straight-line code that runs at full speed, where there is such a limit
+    name              as ``compile`` names it; None for a language without a loader
+    load              ``load(program, dtype)``, from a program before optimization to a function ``f(*arrays,
+                      out=None)`` that broadcasts over batches; present if ``name`` is
+    over_time         whether programs that run over time (``compiler/passes/scan.py``) can also be loaded, as
+                      ``f(*arrays, out=arrays)``; required by rollouts
+    loops             whether ``emit`` and ``load`` accept programs with loops (``For`` of ``compiler/ir/program.py``);
+                      if not, loops are unrolled first
+    loops_of_lists    whether loops may also index cells between long straight-line code (lists, of ``trace/loops.py``)
+    most_operations   limit of straight-line code that runs at full speed, None if unlimited
     """
 
     language: str
@@ -50,7 +50,7 @@ class Target:
     most_operations: int | None = None
 
     def understood(self, program: Program) -> Program:
-        """The program as the target takes it."""
+        """The program in a form that the target accepts."""
         if self.loops and self.loops_of_lists:
             return program
         indexed = program.constants_in_code and not program.has_fixed_places

@@ -1,8 +1,8 @@
 """Register assignment for straight-line code before LLVM: when values are loaded and stored.
 
-LLVM takes what it has loaded for a value like any other: where registers run out it stores that a second time.  In code
-without branches it is known when each value is needed next, and giving up the one whose next use is farthest away takes
-the fewest loads (Belady, IBM Systems Journal 5, 1966).  What lies in memory already is given up for nothing.
+LLVM treats a loaded value like any other: when registers run out, it stores the value a second time.  In straight-line
+code the next use of each value is known, and evicting the value with the farthest next use takes the fewest loads
+(Belady, IBM Systems Journal 5, 1966).  Values that are in memory already are evicted for free.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ..ir import ops
 from ..ir.program import Node
 
 LOAD, COMPUTE, STORE, FORGET, CUT, AHEAD = "load", "compute", "store", "forget", "cut", "ahead"
-CALLS = (ops.SIN, ops.COS, ops.ATAN2)  # functions, which may use all registers
-SPARE = 4  # registers left for constants and what an instruction needs in between
+CALLS = (ops.SIN, ops.COS, ops.ATAN2)  # calls of functions, which may use all registers
+SPARE = 4  # registers left for constants and for temporaries of an instruction
 NEVER = 1 << 60
 
 
 class Action(NamedTuple):
-    """LOAD a value from a slot, COMPUTE it, STORE it to a slot, FORGET which register has it; or CUT: no value is in a
-    register, and the code may be divided here; or ask for a cache line AHEAD of its use (``lines_ahead``)."""
+    """LOAD a value from a slot, COMPUTE it, STORE it to a slot, or FORGET its register. CUT: no value is in a register,
+    so the code may be divided here. AHEAD: prefetch a cache line (``prefetch``)."""
 
     kind: str
     node: Node | None = None
@@ -29,8 +29,7 @@ class Action(NamedTuple):
 
 
 class Memory(Protocol):
-    """Where values lie: those that are there from the beginning, results, and room for values in between.  What a slot
-    is, only the memory knows."""
+    """Places of values: inputs, results, and spill slots. Slots are opaque to the register assignment."""
 
     @property
     def slots(self) -> Mapping[Node, Any]: ...
@@ -44,7 +43,7 @@ class Memory(Protocol):
 
 
 def registers(features: str) -> int:
-    """Number of vector registers available for values on a machine with these features."""
+    """Number of vector registers for values on a machine with these features."""
     many = any(feature in features for feature in ("+avx512vl", "+neon", "+vsx"))
     return (32 if many else 16) - SPARE
 
@@ -56,8 +55,8 @@ def assigned(
     cuts: Collection[int] = (),
     calls: Collection[ops.Op] = CALLS,
 ) -> Iterator[Action]:
-    """What to do in turn to compute ``nodes`` with ``count`` registers; a cut comes before the positions ``cuts``, and
-    no register is used across ``calls``."""
+    """The actions that compute ``nodes`` with ``count`` registers; cuts come before the positions ``cuts``, and no
+    value stays in a register across ``calls``."""
     plan = _Assignment(nodes, scratch, count, calls)
     for position, node in enumerate(nodes):
         if position in cuts:
@@ -69,10 +68,10 @@ def assigned(
 class _Assignment:
     """State of the assignment: values in registers, and memory slots of the others.
 
-    uses       for every value the positions where it is needed, the next one last; ``next_use`` is that
-    held       those in registers
+    uses       for every value the positions of its uses, the next one last; ``next_use`` returns it
+    held       values in registers
     memory     slots of values that are in memory
-    borrowed   slots of values that had to leave their registers, given back after the last use
+    borrowed   spill slots, given back after the last use of their values
     """
 
     def __init__(self, nodes: Sequence[Node], scratch: Memory, count: int, calls: Collection[ops.Op]):
@@ -85,10 +84,10 @@ class _Assignment:
         self.memory = dict(scratch.slots)
         self.borrowed: dict[Node, Any] = {}
         self.held: dict[Node, None] = {}
-        self.called: set[Node] = set()  # angles whose sine and cosine are known
+        self.called: set[Node] = set()  # angles with sine and cosine already computed
 
     def step(self, node: Node) -> Iterator[Action]:
-        """Compute a value, unless it is in memory from the beginning, and store it where it is a result."""
+        """Compute a value unless it is in memory from the beginning, and store it if it is a result."""
         operands = _operands(node)
         if node not in self.memory:
             if node.op in self.calls and not (node.op is not ops.ATAN2 and node.args[0] in self.called):
@@ -97,7 +96,7 @@ class _Assignment:
             for arg in operands:
                 if arg not in self.held:
                     if len(self.held) >= self.count:
-                        yield from self._leave(self._farthest())  # no operand: they are needed now
+                        yield from self._leave(self._farthest())  # not an operand: these are needed now
                     yield from self._load(arg)
             yield Action(COMPUTE, node)
             self.held[node] = None
@@ -118,7 +117,7 @@ class _Assignment:
             yield from self._leave(self._farthest())
 
     def cleared(self) -> Iterator[Action]:
-        """All values leave their registers."""
+        """Spill all values."""
         for node in list(self.held):
             yield from self._leave(node)
 

@@ -1,7 +1,7 @@
-"""Numbers of the sine and the cosine: pi/2 in parts, and polynomials of a reduced angle.
+"""Constants for sine and cosine: pi/2 in parts, and polynomials of a reduced angle.
 
-sin r = r + r^3 SINE(r^2) and cos r = 1 - r^2 / 2 + r^4 COSINE(r^2) for |r| <= pi/4.  Those for float64 are of FreeBSD's
-msun (k_sin.c, k_cos.c), those for float32 minimax fits made with Remez' algorithm.
+sin r = r + r^3 SINE(r^2) and cos r = 1 - r^2 / 2 + r^4 COSINE(r^2) for |r| <= pi/4.  Coefficients for float64 are from
+FreeBSD's msun (k_sin.c, k_cos.c); for float32 they are minimax fits by Remez' algorithm.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ COSINE = {
 
 
 def parts_of_half_pi(dtype: str, zeros: int) -> tuple[float, float, float]:
-    """pi/2 as a sum of three numbers, the first two with ``zeros`` trailing zero bits: their products with whole
-    numbers of so many bits are exact."""
+    """pi/2 as a sum of three numbers. The first two have ``zeros`` trailing zero bits: their products with integers of
+    this many bits are exact."""
     mantissa = MANTISSA_BITS[dtype]
     kept = mantissa - zeros
     rest, parts = HALF_PI, []

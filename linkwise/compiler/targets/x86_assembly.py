@@ -1,12 +1,11 @@
-"""Straight-line code as x86 assembly, where the processor has AVX-512: registers are assigned already, so that each
-operation is one instruction, and no compiler has to look at the code again.
+"""Straight-line code as x86 assembly for processors with AVX-512: registers are already assigned, so each operation is
+one instruction and no compiler pass is needed.
 
-LLVM takes 50 us for an operation, its assembler one.  That pays for long programs; short ones are LLVM's.  As LLVM
-does, operations are ordered so that few wait for the one before (``apart``).
+LLVM takes 50 us per operation, its assembler 1 us.  That pays for long programs; short ones are compiled by LLVM.  As
+LLVM does, operations are reordered so that few wait for the previous one (``interleave``).
 
-Code that does not come back to itself is as fast as it is fetched, some 16 bytes in a cycle.  An operand in memory
-takes three bytes less within 8 kB of an address in a register: registers point to where the values lie that are used
-next (``_Windows``).
+Straight-line code runs as fast as it is fetched, some 16 bytes per cycle.  A memory operand is three bytes shorter
+within 8 kB of an address in a register: registers point to the places of the next operands (``_Windows``).
 """
 
 from __future__ import annotations
@@ -25,39 +24,39 @@ from .register_assignment import AHEAD, COMPUTE, FORGET, LOAD, STORE, Action
 
 NEEDED = ("+avx512f", "+avx512vl", "+avx512dq")
 SCRATCH, AHEAD_OF = "%rdi", "%rsi"  # the arguments of a function
-STATE = "%rax"  # where a state's results will be stored
+STATE = "%rax"  # addresses of a state's results
 WINDOWS = ("%rcx", "%rdx", "%r8", "%r9", "%r10")  # addresses in the scratch area
-CONSTANTS = "%r11"  # where those of a function are
-NEAR = 128  # vectors, or numbers, on either side of an address that a short operand can reach
-STRETCH, WORTH = 512, 4  # actions for which windows are chosen, and operands in one for which it is set
-CLOSE = 50  # operations between others that are not worth a part of their own
-TEMPORARY = 31  # a register that holds no value
+CONSTANTS = "%r11"  # address of a function's scratch area
+NEAR = 128  # range of a short operand on either side of an address, in vectors or numbers
+STRETCH, WORTH = 512, 4  # actions considered for choosing windows, and minimum operands in a window
+CLOSE = 50  # operations between others that do not justify a part of their own
+TEMPORARY = 31  # a register without a value
 _TWO_OPERANDS = {ops.ADD: "vadd", ops.SUB: "vsub", ops.MUL: "vmul", ops.DIV: "vdiv"}
 _FUSED = {ops.FMA: "vfmadd", ops.FMS: "vfmsub", ops.FNMA: "vfnmadd"}
 LATENCIES = {ops.DIV: 13, ops.SQRT: 20, ops.ADD: 3, ops.SUB: 3, ops.MUL: 3, ops.NEG: 1}  # cycles
 FUSED_LATENCY = 4
-LOOKED_AT = 16  # operations: more are ordered no better, and take values apart from their uses
+LOOKED_AT = 16  # lookahead in operations: more does not improve the order, and separates values from their uses
 KNOWN = {*_TWO_OPERANDS, *_FUSED, ops.NEG, ops.SQRT}
 
 
 def available(features: str, vector: VectorType) -> bool:
-    """Whether assembly can be written for this machine and full-width vectors."""
+    """Whether assembly is supported for this machine and full-width vectors."""
     return sys.platform == "linux" and vector.bytes == 64 and all(feature in features for feature in NEEDED)
 
 
-def apart(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes in an order in which few wait for the one before: of the next ``LOOKED_AT``, the first comes whose
-    operands are there, if one starts each cycle.  The processor looks for such itself, but not always far enough: sums
-    are chains of operations.  Those without an instruction of their own stay where they are."""
+def interleave(nodes: Sequence[Node]) -> list[Node]:
+    """Reorder nodes so that few wait for the previous one. Of the next ``LOOKED_AT``, the first ready one comes next,
+    at one start per cycle. The processor's own lookahead is too short for sums, which are chains of operations.
+    Operations without an instruction stay in place."""
     order: list[Node] = []
     for is_known, run in itertools.groupby(nodes, key=lambda node: node.op in KNOWN):
         part = list(run)
-        order += _apart(part) if is_known else part
+        order += _interleave(part) if is_known else part
     return order
 
 
-def _apart(nodes: Sequence[Node]) -> list[Node]:
-    there: dict[Node, float] = dict.fromkeys(nodes, math.inf)  # when a value is; others are from the beginning
+def _interleave(nodes: Sequence[Node]) -> list[Node]:
+    there: dict[Node, float] = dict.fromkeys(nodes, math.inf)  # ready time of each node; 0 for inputs
     order: list[Node] = []
     window: list[Node] = []
     following, time = iter(nodes), 0.0
@@ -78,9 +77,9 @@ def _apart(nodes: Sequence[Node]) -> list[Node]:
 
 
 def cuts_around_others(nodes: Sequence[Node]) -> set[int]:
-    """Where to cut nodes so that operations without an instruction of their own are among themselves, as LLVM's."""
+    """Where to cut the nodes into parts, so that operations without an instruction form separate parts for LLVM."""
     cuts: set[int] = set()
-    end = -CLOSE  # of the latest others
+    end = -CLOSE  # position of the latest operation without an instruction
     for i, node in enumerate(nodes):
         if node.op not in KNOWN:
             if i - end < CLOSE:
@@ -102,19 +101,19 @@ def function(name: str, actions: Sequence[Action], vector: VectorType) -> str | 
 
 
 class _Windows:
-    """Parts of the scratch area to which registers point, so that operands there are short."""
+    """Address registers that point into the scratch area to keep operands short."""
 
     def __init__(self, vector: VectorType):
         self._bytes = vector.bytes
         self._registers: dict[int, str] = {}  # by number of the window
 
     def moved(self, actions: Sequence[Action]) -> list[str]:
-        """Instructions that set windows to where the operands of some actions are."""
+        """Instructions that set windows to cover the operands of the next actions."""
         uses = Counter(slot // (2 * NEAR) for kind, _, slot in actions if kind in (LOAD, STORE))
         wanted = [window for window, count in uses.most_common(len(WINDOWS)) if count >= WORTH]
         kept = {window: register for window, register in self._registers.items() if window in wanted}
         free = [register for register in WINDOWS if register not in kept.values()]
-        free.sort(key=lambda register: register in self._registers.values())  # those that point nowhere first
+        free.sort(key=lambda register: register in self._registers.values())  # unused ones first
         new = dict(zip((window for window in wanted if window not in kept), free, strict=False))
         left = {window: register for window, register in self._registers.items() if register in free[len(new) :]}
         self._registers = kept | new | left
@@ -135,7 +134,7 @@ class _Writer:
     """Writes the instructions of one function.
 
     registers   of values
-    folded      values that are operands in memory of the next instruction, and their slots
+    folded      loaded values that are memory operands of the next instruction, and their slots
     """
 
     def __init__(self, name: str, vector: VectorType):
@@ -172,7 +171,7 @@ class _Writer:
                 if self.folded.pop(node, None) is None and node in self.registers:
                     self.free.append(self.registers.pop(node))
             else:
-                self._compute(node, {a.node for a in _forgotten_after(actions, position)})
+                self._compute(node, {a.node for a in _last_used(actions, position)})
         number = ".quad" if self.vector.bits == 64 else ".long"
         table = f".L{self.name}_constants"
         return [
@@ -201,14 +200,14 @@ class _Writer:
         return self.windows.operand(self.folded[node]) if node in self.folded else self.registers[node]
 
     def _constant(self, value: float) -> str:
-        """A number in memory that is spread over the lanes."""
+        """A constant in memory, broadcast to the lanes."""
         format, integer_format = ("<d", "<Q") if self.vector.bits == 64 else ("<f", "<I")
         bits = hex(struct.unpack(integer_format, struct.pack(format, self.vector.round(value)))[0])
         number = self.constants.setdefault(bits, len(self.constants))
         return f"{(number - NEAR) * self.vector.bits // 8}({CONSTANTS}){{1to{self.vector.lanes}}}"
 
-    def _in_register(self, operand: str | int, register: int = TEMPORARY) -> int:
-        """The operand in a register, which is not its own if it had none."""
+    def _load_operand(self, operand: str | int, register: int = TEMPORARY) -> int:
+        """The operand in a register: its own, or ``register`` after a load."""
         if isinstance(operand, int):
             return operand
         if "{1to" in operand:
@@ -223,24 +222,24 @@ class _Writer:
             result = self._fuse(node, dying, result)
         elif node.op is ops.NEG:
             (value,) = (self._operand(arg) for arg in node.args)
-            self._write("vxor", self._constant(-0.0), self._in_register(value), result)
+            self._write("vxor", self._constant(-0.0), self._load_operand(value), result)
         elif node.op is ops.SQRT:
-            self._write("vsqrt", self._in_register(self._operand(node.args[0])), result)
+            self._write("vsqrt", self._load_operand(self._operand(node.args[0])), result)
         else:
             a, b = (self._operand(arg) for arg in node.args)
             if isinstance(b, int) and not isinstance(a, int) and node.op in (ops.ADD, ops.MUL):
                 a, b = b, a
-            self._write(_TWO_OPERANDS[node.op], b, self._in_register(a), result)
+            self._write(_TWO_OPERANDS[node.op], b, self._load_operand(a), result)
         self.registers[node] = result
 
     def _fuse(self, node: Node, dying: set[Node | None], result: int) -> int:
-        """a * b + c and the like: the result takes the register of an operand that is needed no more, or a copy.  One
-        operand may be in memory: b in the form 231, which ends up over c, or c in the form 213, over b."""
+        """a * b + c and similar. The result takes the register of an operand with its last use here, or of a copy. One
+        operand may be in memory: b in form 231, which overwrites c, or c in form 213, which overwrites b."""
         first, second, third = node.args
         if not isinstance(self._operand(first), int) or (first in dying and second not in dying):
             first, second = second, first
         name = _FUSED[node.op]
-        a, b, c = self._in_register(self._operand(first)), self._operand(second), self._operand(third)
+        a, b, c = self._load_operand(self._operand(first)), self._operand(second), self._operand(third)
         over = next(
             (x for x in (third, second) if x in dying and x in self.registers and node.args.count(x) == 1), None
         )
@@ -251,13 +250,13 @@ class _Writer:
             self._write("vmovap", b, result)
             b, over = result, second
         else:
-            self._in_register(c, result) if not isinstance(c, int) else self._write("vmovap", c, result)
+            self._load_operand(c, result) if not isinstance(c, int) else self._write("vmovap", c, result)
         self._write(f"{name}213", c, a, result) if over is second else self._write(f"{name}231", b, a, result)
         return result
 
 
-def _forgotten_after(actions: Sequence[Action], position: int) -> Sequence[Action]:
-    """The values that an operation is the last to use."""
+def _last_used(actions: Sequence[Action], position: int) -> Sequence[Action]:
+    """The values that an operation uses for the last time."""
     end = position + 1
     while end < len(actions) and actions[end].kind == FORGET:
         end += 1
@@ -265,10 +264,10 @@ def _forgotten_after(actions: Sequence[Action], position: int) -> Sequence[Actio
 
 
 def _is_used_once(actions: Sequence[Action], position: int) -> bool:
-    """Whether a loaded value is needed by the next operation alone."""
+    """Whether only the next operation uses a loaded value."""
     node, compute = actions[position].node, position + 1
     while compute < len(actions) and actions[compute].kind in (LOAD, FORGET):
         compute += 1
     if compute == len(actions) or actions[compute].kind != COMPUTE:
         return False
-    return any(action.node is node for action in _forgotten_after(actions, compute))
+    return any(action.node is node for action in _last_used(actions, compute))

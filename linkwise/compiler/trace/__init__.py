@@ -1,4 +1,4 @@
-"""Tracing: run an ordinary Python function on symbols and keep what it computed as a program."""
+"""Tracing: run an ordinary Python function on symbols and record its operations as a program."""
 
 from .inline import inline
 from .loops import trace

@@ -1,4 +1,4 @@
-"""A program used inside a trace: what it computes becomes part of the program under way."""
+"""Inline a program into a trace."""
 
 from __future__ import annotations
 

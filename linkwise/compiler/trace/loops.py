@@ -1,12 +1,12 @@
-"""``trace``, which turns a function of arrays into a program, and the loops that it makes.
+"""``trace``, which turns a function of arrays into a program, and the loops of a trace.
 
-``scalar.each`` applies a function to many lists, such as the columns of a matrix: it is traced once for all lists with
-the same constants, on parameters in place of the other numbers.  ``scalar.folded`` applies a function to its own result
-and the rows of a table in turn, as the stages of a step: it is traced once, on parameters for both.
+``scalar.each`` applies a function to many lists, such as the columns of a matrix.  It is traced once for all lists with
+equal constants, with parameters in place of all other numbers.  ``scalar.folded`` applies a function to its own result
+and the rows of a table in turn, as the stages of a step.  It is traced once, with parameters for both.
 
-What is done with parameters is the body of a loop; what does not depend on them is computed before, once.  Results of a
-loop are leaves of the trace under way.  The program is then straight-line code up to the loops, the loops,
-straight-line code that needs their results, and so on.
+Operations on parameters become the body of a loop; operations independent of parameters run once before it.  Results of
+a loop are leaves of the trace.  The program is then straight-line code up to the loops, the loops, straight-line code
+that needs their results, and so on.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ..ir.builder import Builder, body_between
 from ..ir.program import CELL, INPUT, NUMBER, OUTPUT, Array, For, Node, Place, Program, is_zero, reachable
 from .tracer import Function, Symbol, applied, run_on_symbols
 
-PARAMETERS, RESULTS = -1, -2  # arrays of leaves that are no inputs of the program
-FEWEST = 3  # lists for which a loop is worth its start
+PARAMETERS, RESULTS = -1, -2  # arrays of leaves that are not inputs of the program
+FEWEST = 3  # minimum number of lists for a loop
 
 
 def trace(
@@ -38,8 +38,8 @@ def trace(
     """Run ``function`` on symbolic arrays shaped like ``inputs``; its results become the outputs.
 
     ``function`` returns one array (or scalar) per name in ``outputs``.  ``on_section``, if given, receives a setter
-    through which the caller names the section under way.  There are loops over lists where ``pay`` returns True for the
-    number of operations that need no text of their own then (None: nowhere), and for ``folds`` or not.
+    through which the caller names the current section.  ``pay(operations)`` returns whether a loop over lists is worth
+    saving the text of this many operations; None disables such loops.  ``folds`` enables loops of ``scalar.folded``.
     """
     builder = Builder()
     loops = builder.loops = LoopTracer(builder, pay, folds)
@@ -53,12 +53,12 @@ def trace(
 class TracedLoop:
     """One function of many lists, or of its own results.
 
-    parameters   what stands for the elements that differ, as far as they are used
-    needed       what the function needs besides these
-    results      what depends on them, each once; of a fold, all that the next run takes
-    arguments    of every list, the elements that differ; of a fold, what the first run takes
-    first        number of the leaf that is the first result of the first list; all others follow one another
-    table        of a fold, the numbers that each run takes besides; None for lists
+    parameters   placeholders of the varying elements that are used
+    needed       other values that the function needs
+    results      distinct results that depend on parameters; of a fold, all inputs of the next run
+    arguments    the varying elements of every list; of a fold, the inputs of the first run
+    first        number of the leaf that is the first result of the first list; the others follow
+    table        of a fold, further numbers for each run; None for lists
     """
 
     parameters: tuple[Node, ...]
@@ -79,11 +79,12 @@ class LoopTracer:
 
     def __init__(self, builder: Builder, pay: Callable[[int], bool] | None, folds: bool):
         self._builder, self._pay, self._folds = builder, pay, folds
-        self._depends: dict[Node, bool] = {}  # on parameters
+        self._depends: dict[Node, bool] = {}  # depends on parameters, by node
         self.found: list[TracedLoop] = []
 
     def each(self, items: Sequence[list[Any]], functions: Sequence[Function], alike: bool) -> list[list[Any]]:
-        """Each item after all functions in turn: function by function if that makes loops, else item by item."""
+        """Apply all functions in turn to each item: function by function if that makes loops, otherwise
+        item by item."""
         if self._pay is None:
             return [applied(functions, item) for item in items]
         groups: dict[tuple, list[int]] = {}
@@ -91,7 +92,7 @@ class LoopTracer:
             constants = tuple(None if isinstance(x, Symbol) else float(x) for x in item)
             groups.setdefault(() if alike else constants, []).append(number)
         many = [members for members in groups.values() if len(members) >= FEWEST]
-        self._builder.loops = None  # within one, functions are done list by list
+        self._builder.loops = None  # inside another loop, functions are applied list by list
         pays = self._pays(functions, [[items[k] for k in members] for members in many])
         results: list[list[Any]] = [[] for _ in items]
         for members in groups.values():
@@ -113,25 +114,25 @@ class LoopTracer:
         return results
 
     def _pays(self, functions: Sequence[Function], groups: Sequence[Sequence[list[Any]]]) -> bool:
-        """Whether loops over the lists of each group save enough operations: counted function by function, until it is
-        clear."""
+        """Whether loops over the lists of each group save enough operations. Counts function by function until this is
+        decided."""
         assert self._pay is not None
         saved = 0
         for items in groups:
-            given = self._parameters(items)
+            parameters = self._parameters(items)
             for function in functions:
-                results = function(given)
+                results = function(parameters)
                 saved += (len(items) - 1) * len(self._varying(x.node for x in results if isinstance(x, Symbol)))
                 if self._pay(saved):
                     return True
-                given = [
+                parameters = [
                     self._parameter(k) if isinstance(x, Symbol) and self._is_varying(x.node) else x
                     for k, x in enumerate(results)
                 ]
         return False
 
     def _parameters(self, items: Sequence[list[Any]]) -> list[Any]:
-        """What all lists have in common, and parameters in place of what differs."""
+        """Common elements of all lists, and parameters in place of varying ones."""
         columns = [{self._node(x): x for x in column} for column in zip(*items, strict=True)]
         return [
             self._parameter(k) if len(column) > 1 else next(iter(column.values())) for k, column in enumerate(columns)
@@ -143,8 +144,8 @@ class LoopTracer:
     def _repeated(
         self, function: Function, items: list[list[Any]], filled: Sequence[int]
     ) -> tuple[list[list[Any]], list[int]]:
-        """A function of all items, by a loop, and which of their results are ``filled``, as ``_filled`` says.  What the
-        function leaves as it is, stays what it was."""
+        """A function applied to all items by a loop, and the zero pattern of the results, as from ``_filled``. Elements
+        that the function leaves unchanged keep their values."""
         parameters = self._parameters(items)
         results = function(parameters)
         numbers = {self._node(x): k for k, x in enumerate(parameters) if _is_leaf(self._node(x), PARAMETERS)}
@@ -171,18 +172,18 @@ class LoopTracer:
     def folded(
         self, start: Sequence[Any], rows: np.ndarray, step: Callable[[list[Any], list[Any]], list[Any]]
     ) -> list[Any] | None:
-        """``start`` after ``step(numbers, row)`` for all rows in turn, by a loop; None where none is asked for."""
+        """``start`` after ``step(numbers, row)`` for all rows in turn, by a loop; None if such loops are disabled."""
         if not self._folds or len(rows) < 2:
             return None
-        self._builder.loops = None  # within one, there are no others
-        given = [self._parameter(k) for k in range(len(start) + rows.shape[1])]
-        results = tuple(self._node(x) for x in step(given[: len(start)], given[len(start) :]))
+        self._builder.loops = None  # no nested loops
+        both = [self._parameter(k) for k in range(len(start) + rows.shape[1])]
+        results = tuple(self._node(x) for x in step(both[: len(start)], both[len(start) :]))
         self._builder.loops = self
         varying = self._varying(results)
         besides = {arg for node in varying for arg in node.args if arg not in varying}
         besides |= {node for node in results if node not in varying}
         needed = sorted((node for node in besides if node.op is not ops.CONST), key=lambda node: node.index)
-        parameters, first = tuple(x.node for x in given), self._next_leaf
+        parameters, first = tuple(x.node for x in both), self._next_leaf
         arguments = (tuple(self._node(x) for x in start),)
         self.found.append(TracedLoop(parameters, tuple(needed), results, arguments, first, rows))
         return [Symbol(self._builder.input(RESULTS, first + k), self._builder) for k in range(len(start))]
@@ -201,7 +202,7 @@ class LoopTracer:
         return self._depends[node]
 
     def _varying(self, results: Iterable[Node]) -> set[Node]:
-        """Nodes that depend on parameters, of all that ``results`` depend on."""
+        """Nodes among the operands of ``results`` that depend on parameters."""
         nodes: set[Node] = set()
         stack = [node for node in results if self._is_varying(node)]
         while stack:
@@ -213,29 +214,30 @@ class LoopTracer:
 
 
 def _filled(items: Sequence[list[Any]]) -> list[int]:
-    """For every element of the items, those in which it is no constant zero: bit k is that of item k.  Items that are
-    alike but for their constants have zeros of their own, which a loop for all of them does not see."""
+    """For every element, a bit mask of the items in which it is not a constant zero. Items that differ only in
+    constants may have different zeros, which a common loop does not see."""
     columns = zip(*items, strict=True)
     return [sum(1 << k for k, x in enumerate(column) if isinstance(x, Symbol) or x != 0.0) for column in columns]
 
 
 def _propagated(varying: Iterable[Node], filled: Mapping[Node, int]) -> dict[Node, int]:
-    """``_filled`` of values that depend on parameters, from that of the parameters."""
-    found = dict(filled)
+    """``_filled`` for values that depend on parameters, from the masks of the parameters."""
+    masks = dict(filled)
     for node in sorted(varying, key=lambda node: node.index):
-        if node not in found:
-            first, *others = [found.get(arg, 0 if is_zero(arg) else -1) for arg in node.args]
+        if node not in masks:
+            first, *others = [masks.get(arg, 0 if is_zero(arg) else -1) for arg in node.args]
             if node.op is ops.MUL:
-                found[node] = first & others[0]
+                masks[node] = first & others[0]
             elif node.op in (ops.ADD, ops.SUB):
-                found[node] = first | others[0]
+                masks[node] = first | others[0]
             else:
-                found[node] = first if node.op in (ops.NEG, ops.DIV, ops.SQRT, ops.SIN) else -1
-    return found
+                masks[node] = first if node.op in (ops.NEG, ops.DIV, ops.SQRT, ops.SIN) else -1
+    return masks
 
 
 def _operands_first(nodes: Iterable[Node], done: dict[Node, Any]) -> Iterable[Node]:
-    """All that ``nodes`` depend on, and themselves, but what is ``done``; each is put there before the next comes."""
+    """``nodes`` and all their operands except nodes in ``done``; each is added to ``done`` before the next is
+    yielded."""
     stack = [(node, False) for node in nodes]
     while stack:
         node, is_ready = stack.pop()
@@ -253,19 +255,19 @@ def _is_leaf(node: Node, array: int) -> bool:
 
 @dataclass(eq=False)
 class _Layout:
-    """Where the lists of a loop are.
+    """Places of the lists of a loop.
 
     places    of its parameters
     writes    of its results
-    columns   the positions of each iteration, one after the other
+    columns   position columns: one number per iteration
     """
 
     places: dict[Node, Place] = field(default_factory=dict)
     writes: list[Place] = field(default_factory=list)
     columns: list[np.ndarray] = field(default_factory=list)
 
-    def past(self, positions: np.ndarray) -> int:
-        """The number of such positions, which are new or not."""
+    def position_index(self, positions: np.ndarray) -> int:
+        """The index of a position column, which is added if new."""
         for number, column in enumerate(self.columns):
             if np.array_equal(column, positions):
                 return number
@@ -275,17 +277,17 @@ class _Layout:
 
 @dataclass(eq=False)
 class _Assembly:
-    """Straight-line code and loops in turn.  Level k is the straight-line code that needs results of loops of lower
-    levels alone, then the loops that need that code.
+    """Straight-line code and loops in turn.  Level k is the straight-line code that depends on loops of lower levels
+    only, followed by the loops that need this code.
 
     levels        of values
     loop_levels   of loops
     layouts       of loops
-    leaf_cells    where results of loops lie
-    cells         where values lie that are needed elsewhere than in the code that computes them
-    copies        where values lie as elements of lists, whose cells follow one another
-    starts        where folds find what their first run takes, and later ones what the run before gave
-    count         how many cells there are
+    leaf_cells    cells of loop results
+    cells         cells of values that are read outside the code that computes them
+    copies        cells of values as elements of lists; the cells of a list are contiguous
+    starts        cells of a fold's inputs: start values for the first run, previous results for later ones
+    count         number of cells
     numbers       constants that differ from list to list
     """
 
@@ -303,14 +305,14 @@ class _Assembly:
     def program(
         self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], results: Sequence[Sequence[Node]], name: str
     ) -> Program:
-        for loop in self.traced:  # in this order: each needs those before it alone
+        for loop in self.traced:  # in this order: each needs only the ones before it
             operands = (node for arguments in loop.arguments for node in arguments)
             self.loop_levels[loop] = self._level([*loop.needed, *operands])
             self.layouts[loop] = self._laid_out(loop) if loop.table is None else self._laid_out_fold(loop, loop.table)
         last = self._level([node for group in results for node in group])
         for loop in self.traced:
             self._keep(loop.needed)
-        in_cells = any(loop.table is None for loop in self.traced)  # else code after the loops writes outputs
+        in_cells = any(loop.table is None for loop in self.traced)  # otherwise code after the loops writes outputs
         cells_of_results = [
             [-1 if is_zero(node) else self._result_cell(node) for node in group] for group in results if in_cells
         ]
@@ -327,82 +329,81 @@ class _Assembly:
         return Program(inputs, outputs, (), result_cells, name, tuple(loops), self.count, numbers)
 
     def _level(self, nodes: Sequence[Node]) -> int:
-        """The first at which all ``nodes`` are known."""
+        """The first level at which all ``nodes`` are known."""
         for node in _operands_first(nodes, self.levels):
             if _is_leaf(node, RESULTS):
-                self.levels[node] = 1 + self.loop_levels[self._giving(node)]
+                self.levels[node] = 1 + self.loop_levels[self._loop_of_leaf(node)]
             else:
                 self.levels[node] = max((self.levels[arg] for arg in node.args), default=0)
         return max((self.levels[node] for node in nodes), default=0)
 
-    def _giving(self, leaf: Node) -> TracedLoop:
+    def _loop_of_leaf(self, leaf: Node) -> TracedLoop:
         return next(loop for loop in reversed(self.traced) if loop.first <= leaf.value[1])
 
     # -- where values lie -------------------------------------------------------------------------------
 
-    def _taken(self, count: int) -> range:
-        """Cells that follow one another."""
+    def _allocate(self, count: int) -> range:
+        """Allocate contiguous cells; returns the first."""
         self.count += count
         return range(self.count - count, self.count)
 
     def _laid_out(self, loop: TracedLoop) -> _Layout:
-        """Parameters are read where they are: constants in the table, results of another loop where that leaves them.
-        Others are copied, so that those of one list lie side by side."""
+        """Places of a loop's lists. Constants are in the table, results of another loop stay in place. Other parameters
+        are copied, so that the cells of a list are contiguous."""
         layout, copied, constant = _Layout(), [], []
         for k, parameter in enumerate(loop.parameters):
             column = [arguments[k] for arguments in loop.arguments]
             if all(node.op is ops.CONST for node in column):
                 constant.append((parameter, column))
-            elif not self._is_handed_on(layout, parameter, column):
+            elif not self._is_shared_result(layout, parameter, column):
                 copied.append((parameter, column))
         lists = np.arange(len(loop.arguments))
         for number, (parameter, _) in enumerate(constant):
-            past = layout.past(len(self.numbers) + len(constant) * lists)
-            layout.places[parameter] = Place(NUMBER, 0, past, number)
+            position_index = layout.position_index(len(self.numbers) + len(constant) * lists)
+            layout.places[parameter] = Place(NUMBER, 0, position_index, number)
         self.numbers += [column[k].value for k in lists for _, column in constant]
-        cells = self._taken(len(copied) * len(lists))
+        cells = self._allocate(len(copied) * len(lists))
         for number, (parameter, column) in enumerate(copied):
-            past = layout.past(cells.start + len(copied) * lists)
-            layout.places[parameter] = Place(CELL, 0, past, number)
+            position_index = layout.position_index(cells.start + len(copied) * lists)
+            layout.places[parameter] = Place(CELL, 0, position_index, number)
             for node, start in zip(column, cells[number :: len(copied)], strict=True):
                 self.copies.setdefault(node, []).append(start)
-        cells = self._taken(loop.size)
+        cells = self._allocate(loop.size)
         self.leaf_cells += cells
-        past = layout.past(cells.start + len(loop.results) * lists)
-        layout.writes = [Place(CELL, 0, past, k) for k in range(len(loop.results))]
+        position_index = layout.position_index(cells.start + len(loop.results) * lists)
+        layout.writes = [Place(CELL, 0, position_index, k) for k in range(len(loop.results))]
         return layout
 
     def _laid_out_fold(self, loop: TracedLoop, table: np.ndarray) -> _Layout:
-        """What runs take lies in the same cells for all of them, and in a row of the table."""
+        """Places of a fold: inputs of a run in the same cells for all runs, and a row of the table."""
         count, columns = table.shape
-        cells = self._taken(loop.size)
+        cells = self._allocate(loop.size)
         self.leaf_cells += cells
         for node, cell in zip(loop.arguments[0], cells, strict=True):
             self.starts.setdefault(node, []).append(cell)
         layout = _Layout()
-        past = layout.past(len(self.numbers) + columns * np.arange(count))
+        position_index = layout.position_index(len(self.numbers) + columns * np.arange(count))
         self.numbers += table.ravel().tolist()
         layout.writes = [Place(CELL, 0, None, cell) for cell in cells]
-        rows = [Place(NUMBER, 0, past, k) for k in range(columns)]
+        rows = [Place(NUMBER, 0, position_index, k) for k in range(columns)]
         layout.places = dict(zip(loop.parameters, [*layout.writes, *rows], strict=True))
         return layout
 
-    def _is_handed_on(self, layout: _Layout, parameter: Node, column: Sequence[Node]) -> bool:
-        """Whether a parameter is, of all lists, the same result of another loop; its place is known then."""
+    def _is_shared_result(self, layout: _Layout, parameter: Node, column: Sequence[Node]) -> bool:
+        """Whether a parameter is, for all lists, the same result of another loop; adds its place then."""
         if not all(_is_leaf(node, RESULTS) for node in column):
             return False
-        other = self._giving(column[0])
+        other = self._loop_of_leaf(column[0])
         width = len(other.results)
         list_of, which = np.divmod([node.value[1] - other.first for node in column], width)
         if (which != which[0]).any() or list_of.max() >= len(other.arguments) or list_of.min() < 0:
             return False
-        past = layout.past(self.leaf_cells[other.first] + width * list_of)
-        layout.places[parameter] = Place(CELL, 0, past, int(which[0]))
+        position_index = layout.position_index(self.leaf_cells[other.first] + width * list_of)
+        layout.places[parameter] = Place(CELL, 0, position_index, int(which[0]))
         return True
 
     def _keep(self, nodes: Iterable[Node]) -> None:
-        """Give values a cell, if they have none.  Conditions are no numbers: they are computed again where they are
-        needed."""
+        """Assign cells to values that have none. Conditions have no cells: they are recomputed where needed."""
         for node in nodes:
             if node.op.result == "bool":
                 self._keep(node.args)
@@ -410,10 +411,10 @@ class _Assembly:
                 self.cells[node] = self._own_cell(node)
 
     def _own_cell(self, node: Node) -> int:
-        return self.copies[node][0] if node in self.copies else self._taken(1).start
+        return self.copies[node][0] if node in self.copies else self._allocate(1).start
 
     def _result_cell(self, node: Node) -> int:
-        """The cell of a result, which may be an input or a constant, too."""
+        """The cell of a result, which may also be an input or a constant."""
         if _is_leaf(node, RESULTS):
             return self.leaf_cells[node.value[1]]
         if node not in self.cells:
@@ -421,7 +422,7 @@ class _Assembly:
         return self.cells[node]
 
     def _known_before(self, level: int) -> Callable[[Node], Place | None]:
-        """Where values are read that code of a level does not compute: inputs, and what lower levels have kept."""
+        """Places of values that code of a level reads: inputs, and values kept by lower levels."""
 
         def place(node: Node) -> Place | None:
             if node.op is ops.INPUT:
@@ -436,7 +437,7 @@ class _Assembly:
     # -- what is computed -------------------------------------------------------------------------------
 
     def _straight_line(self, level: int) -> list[For]:
-        """The values of a level that are needed elsewhere, if there are any."""
+        """The values of a level that are needed elsewhere; None if there are none."""
         wanted = {node: [cell] for node, cell in self.cells.items() if self.levels[node] == level}
         for node, cells in [*self.copies.items(), *self.starts.items()]:
             if self.levels[node] == level:

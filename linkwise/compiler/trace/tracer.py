@@ -1,4 +1,4 @@
-"""Symbols with arithmetic."""
+"""Symbols with arithmetic for tracing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..ir import ops
 from ..ir.builder import Builder
 from ..ir.program import Array, Node
 
-Function = Callable[[list[Any]], list[Any]]  # of a list of floats and symbols
+Function = Callable[[list[Any]], list[Any]]  # transforms a list of floats and symbols
 NUMBERS = (float, int, np.floating, np.integer)
 
 
 class Symbol:
-    """A number that is not known yet.  Arithmetic with floats and other symbols builds nodes;
-    a result that folds to a constant comes back as a plain float."""
+    """A symbolic number. Arithmetic with floats and other symbols builds nodes; a result that folds to a constant is
+    returned as a plain float."""
 
     __slots__ = ("node", "builder")
     __array_ufunc__ = None  # numpy scalars on the left defer to __radd__ and friends
@@ -32,7 +32,7 @@ class Symbol:
     def _wrap(self, node: Node) -> Symbol | float:
         return node.value if node.op is ops.CONST else Symbol(node, self.builder)
 
-    # Numbers of richer kinds (jets) know what to do with symbols, so operators leave the work to them.
+    # Jets and other kinds of numbers implement operations with symbols themselves, so operators defer to them.
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Symbol):
@@ -104,7 +104,7 @@ class Symbol:
             "use linkwise.extend.scalar.select(condition, then, otherwise)"
         )
 
-    # The functions behind linkwise.extend.scalar.
+    # Implementations of linkwise.extend.scalar.
 
     def sqrt(self) -> Symbol | float:
         return self._wrap(self.builder.sqrt(self.node))
@@ -134,7 +134,7 @@ class Symbol:
 
 
 def applied(functions: Sequence[Function], numbers: list[Any]) -> list[Any]:
-    """A list of numbers after all functions in turn."""
+    """The list of numbers after all functions in turn."""
     for function in functions:
         numbers = function(numbers)
     return numbers

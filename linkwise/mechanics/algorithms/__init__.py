@@ -1,1 +1,1 @@
-"""Named results of tree dynamics, each a few sweeps over the links."""
+"""Named results of tree and constrained dynamics, each a few sweeps over the links."""

@@ -1,7 +1,7 @@
-"""The record of an algorithm: an operator expression, or a recursion written by hand with the reason for it.
+"""The definition of an algorithm: an operator expression, or a handwritten recursion with the reason for it.
 
-Algorithms are registered where they are written, by ``algorithm`` (above a recursion) and ``expressed`` (above what
-gives an expression); ``ALGORITHMS`` is what has been registered.
+The decorators ``algorithm`` (for recursions) and ``expressed`` (for functions that return expressions) register
+algorithms in ``ALGORITHMS``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..operators.plan import applied, plan_as_written, specialized
 from ..operators.simplify import promising_forms
 from ..operators.spaces import FORCE, JOINT, MOTION, SCALAR, Space
 from ..operators.structure import simpler
-from ..operators.vectors import input_vectors, size_of
+from ..operators.vectors import input_vectors, space_size
 from ..recursions.tree import Configuration, Tree
 from .decisions import DECISIONS, refuse_infinitesimal_motions
 
@@ -117,7 +117,7 @@ SHAPES: dict[str, Callable[[Mechanism], tuple[int, ...]]] = {
     "gains_and_variances": lambda m: (m.nv, 7),
 }
 
-#: Where constraints are eliminated (``fronts``): with p, the number of motions that they allow.
+#: With constraints eliminated (``fronts``): p is the number of motions that they allow.
 REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
     "nu": lambda m, p: (p,),
     "nu_rate": lambda m, p: (p,),
@@ -128,23 +128,23 @@ REDUCED: dict[str, Callable[[Mechanism, int], tuple[int, ...]]] = {
     "derivatives": lambda m, p: (p, p, p),
 }
 
-#: A port that is no input: it adds results which say how far the others can be relied on.
+#: An optional output, not an input: results with the status of the others.
 STATUS = "status"
 STATUSES = ("reliability", "consistency")
 
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 Size = tuple[int, ...] | Callable[[Mechanism], tuple[int, ...]] | Space
 Options = Sequence[str] | Mapping[str, Callable[[Mechanism], Any] | None]
-CONFIGURATIONS = ("q", "q0", "q1")  # the names under which algorithms take configurations
+CONFIGURATIONS = ("q", "q0", "q1")  # input names of configurations
 CONFIGURATION_FIRST = ("q_next", "state")  # results that are configurations, or begin with one
 
 
 class InLoops(NamedTuple):
-    """An algorithm that programs with loops are made of.
+    """The algorithm used for programs with loops.
 
-    recursion           as that of an ``Algorithm``
-    reason              why programs without loops are made of another
-    operations_without  of the other, as expected: whether loops pay depends on these
+    recursion           as for an ``Algorithm``
+    reason              why programs without loops use another algorithm
+    operations_without  expected operations of that other algorithm; they decide whether loops pay
     """
 
     recursion: Callable[..., Any]
@@ -154,10 +154,10 @@ class InLoops(NamedTuple):
 
 @dataclass(frozen=True)
 class FromDerivatives:
-    """A recursion that takes the result of another algorithm and its derivatives along tangent directions of its first
-    input, a configuration.
+    """A recursion on the result of another algorithm and its derivatives along tangent directions of its first input, a
+    configuration.
 
-    differentiates   the name of the other, which has the same inputs
+    differentiates   the name of the other algorithm, which has the same inputs
     recursion        ``recursion(tree, result, derivatives)``
     """
 
@@ -169,13 +169,13 @@ class FromDerivatives:
 
 
 class Requirements(NamedTuple):
-    """Properties that a mechanism must have for a result to be valid.
+    """Properties that a mechanism must have for a valid result.
 
-    inertia       "tree" where the mass matrix must be positive, "constrained" where that of the motions which
-                  constraints allow must; "" where neither matters
-    constraints   whether mechanisms with constraints get a right answer, whether they enter or not
-    instead       what answers for these otherwise, in words
-    constrained   the algorithm that gives the same of mechanisms with constraints: ``compile`` takes it in place
+    inertia       "tree" if the mass matrix must be positive definite, "constrained" if its restriction to allowed
+                  motions must be; "" if neither matters
+    constraints   whether the result is correct for mechanisms with constraints
+    instead       the function for mechanisms with constraints, in words
+    constrained   the equivalent algorithm for mechanisms with constraints: ``compile`` substitutes it
     """
 
     inertia: str = ""
@@ -194,13 +194,14 @@ class Requirements(NamedTuple):
 
 ANY = Requirements()
 UNCONSTRAINED = Requirements(constraints=False)
-SOLVES_TREE = Requirements("tree", constraints=False)  # for motions, as if there were no constraints
-SOLVES_WITH_MULTIPLIERS = Requirements("tree")  # for motions and forces of constraints
-SOLVES_CONSTRAINED = Requirements("constrained")  # for the motions that constraints allow
+SOLVES_TREE = Requirements("tree", constraints=False)  # of motions, ignoring constraints
+SOLVES_WITH_MULTIPLIERS = Requirements("tree")  # of motions and constraint forces
+SOLVES_CONSTRAINED = Requirements("constrained")  # of the motions that constraints allow
 
 
 def at_user_origins(tree: Tree) -> Tree:
-    """``on_tree`` of recursions whose result depends on where the links' origins are: the tree is made so."""
+    """Value of ``on_tree`` for recursions whose result depends on the origins of links: a tree with origins at user
+    frames."""
     return tree
 
 
@@ -208,24 +209,24 @@ def at_user_origins(tree: Tree) -> Tree:
 class Algorithm:
     """A named result: ``inputs`` and ``output`` name arrays, ``options`` values fixed when compiling.
 
-    The shapes of "q", "v", "a", "tau", "wrenches" and others that the library uses are known (SHAPES); those of inputs
-    with names of your own are in ``sizes``, those of outputs follow from the result.
+    SHAPES has the shapes of "q", "v", "a", "tau", "wrenches" and other names of the library.  Shapes of inputs with
+    other names are in ``sizes``; shapes of outputs follow from the result.
 
-    recursion       ``recursion(tree, *inputs, **options)``, where no expression gives the result, or none at equal cost
-    options         names; or a mapping of these to the function of the mechanism that decides where a caller does not
-                    (those of some names are known: ``decisions.py``)
-    expression      what it computes: ``expression(mechanism, **options)``, an operator expression in vectors that are
-                    named as the inputs; a tuple of them gives an array of their results.  None for options and
-                    mechanisms that only the recursion serves
+    recursion       ``recursion(tree, *inputs, **options)``, if no expression gives the result at equal cost
+    options         names; or a mapping from names to functions of the mechanism that choose defaults (``decisions.py``
+                    has them for some names)
+    expression      ``expression(mechanism, **options)`` returns an operator expression in vectors named like the
+                    inputs, or a tuple of expressions for an array of their results.  It returns None for options and
+                    mechanisms that need the recursion
     reason          why it is a recursion
-    ports           optional inputs, which follow the others in this order (``with_ports``): recursions take them by
-                    name, expressions take True for those that are given.  "status" is an optional output: recursions
-                    take True, and give ``STATUSES`` too
+    ports           optional inputs after the others, in this order (``with_ports``).  Recursions take them by name;
+                    expressions take True for each used one.  "status" is an optional output: recursions take True, and
+                    also return ``STATUSES``
     sizes           core shapes, or spaces, of inputs and outputs that SHAPES does not name
-    requires        what a mechanism must be
+    requires        properties that a mechanism must have
     on_tree         the tree that expressions are evaluated on, if not the mechanism's own; ``at_user_origins``
-    sweeps          how programs with loops are made of a recursion: True where it takes nothing from links but
-                    neighbours, the algorithm that goes from link to link where this one does not, False by none
+    sweeps          how programs with loops are made from a recursion.  True: it only uses values of neighbouring links;
+                    an algorithm: its substitute that does so; False: no loops
     """
 
     name: str
@@ -244,8 +245,8 @@ class Algorithm:
     def __post_init__(self) -> None:
         if self.expression is None and self.recursion is None:
             raise ValueError(f"algorithm {self.name!r} has neither an expression nor a recursion: give one of them")
-        given = self.options if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
-        options = {name: decide or DECISIONS.get(name) for name, decide in given.items()}
+        defaults = self.options if isinstance(self.options, Mapping) else dict.fromkeys(self.options)
+        options = {name: decide or DECISIONS.get(name) for name, decide in defaults.items()}
         object.__setattr__(self, "options", options)
 
     @property
@@ -261,7 +262,7 @@ class Algorithm:
     # -- what it computes -----------------------------------------------------------------------------
 
     def computations(self, mechanism: Mechanism, **options: Any) -> tuple[Computation, ...] | None:
-        """The expressions for a mechanism and their plans, in the order in which they run; None for a recursion."""
+        """The expressions for a mechanism and their plans, in the order of execution; None for a recursion."""
         if self.expression is None:
             return None
         written = self.expression(mechanism, **dict.fromkeys(self.given_ports, True), **options)
@@ -277,16 +278,16 @@ class Algorithm:
         return tuple(map(Computation, expressions, forms, plans))
 
     def of(self, mechanism: Mechanism) -> Algorithm:
-        """The algorithm that gives this result of a mechanism: where constraints hold, the one ``within_constraints``,
-        if there is one."""
+        """The algorithm for a mechanism: for one with constraints, the registered variant ``within_constraints``, if
+        any."""
         if not mechanism.loops:
             return self
-        given = self.given_ports
-        name = self.name.removesuffix("".join(f"_with_{port}" for port in given))
-        plain = replace(self, name=name, inputs=tuple(x for x in self.inputs if x not in given))
-        registered = plain == ALGORITHMS.get(name)  # not one of a caller that has the same name
+        ports = self.given_ports
+        name = self.name.removesuffix("".join(f"_with_{port}" for port in ports))
+        plain = replace(self, name=name, inputs=tuple(x for x in self.inputs if x not in ports))
+        registered = plain == ALGORITHMS.get(name)  # not a caller's algorithm with the same name
         other = (registered and WITHIN_CONSTRAINTS.get(name)) or ALGORITHMS.get(self.requires.constrained)
-        return replace(other.with_ports(*given), name=self.name) if other else self
+        return replace(other.with_ports(*ports), name=self.name) if other else self
 
     def function(self, tree: Tree, *arrays: Any, **options: Any) -> Any:
         """The result on a tree, for arrays of scalars."""
@@ -297,7 +298,7 @@ class Algorithm:
     def run(
         self, computed: tuple[Computation, ...] | None, tree: Tree, arrays: Sequence[Any], options: Mapping[str, Any]
     ) -> Any:
-        """The result by plans made before, or by the recursion."""
+        """The result by given plans, or by the recursion."""
         if computed is None:
             recursion = self.recursion
             assert recursion is not None
@@ -315,7 +316,7 @@ class Algorithm:
 
     @property
     def for_loops(self) -> Algorithm:
-        """The algorithm that programs with loops are made of."""
+        """The algorithm used for programs with loops."""
         if self.in_loops is None:
             return self
         recursion, reason, _ = self.in_loops
@@ -323,7 +324,7 @@ class Algorithm:
 
     @property
     def in_loops(self) -> InLoops | None:
-        """The algorithm that programs with loops are made of, where that is another."""
+        """The separate algorithm used for programs with loops, if there is one."""
         return self.sweeps if isinstance(self.sweeps, InLoops) else None
 
     @property
@@ -333,16 +334,16 @@ class Algorithm:
 
     @property
     def differentiates(self) -> str | None:
-        """The algorithm on whose derivatives the recursion works; see ``derived_from`` in compiler/pipeline.py."""
+        """The algorithm on whose derivatives the recursion works; see ``trace_derivatives`` in compiler/pipeline.py."""
         return self.recursion.differentiates if isinstance(self.recursion, FromDerivatives) else None
 
     @property
     def forms(self) -> Callable[[Mechanism], Iterable[Algorithm]] | None:
-        """Others with the same result, maybe for less."""
+        """Equivalent algorithms that may cost less."""
         return None
 
     def computed_as(self, expression: Expression) -> Expression:
-        """The equal form of which the plan is made."""
+        """The equal form that is planned."""
         return simpler(expression)
 
     def tree_for(self, tree: Tree) -> Tree:
@@ -356,7 +357,7 @@ class Algorithm:
         return any(depends_on_origins(computation.expression) for computation in computed)
 
     def _check_expression(self, expression: Expression, mechanism: Mechanism) -> None:
-        """Refuse what an expression cannot be asked of."""
+        """Raise if an expression cannot be an algorithm's."""
         inverse = needs_no_armature(expression)
         if inverse is not None and any(any(b.armature) for b in mechanism.bodies):
             raise MechanismError(
@@ -376,7 +377,7 @@ class Algorithm:
     # -- arrays ---------------------------------------------------------------------------------------
 
     def with_defaults(self, mechanism: Mechanism, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options, with what the mechanism decides where they are silent."""
+        """The options, completed by defaults of the mechanism."""
         silent = ((name, decide) for name, decide in self._decided.items() if options.get(name) is None)
         return {**options, **{name: decide(mechanism) for name, decide in silent}}
 
@@ -387,11 +388,11 @@ class Algorithm:
 
     @property
     def _decided(self) -> dict[str, Callable[[Mechanism], Any]]:
-        """Options that are the mechanism's to decide."""
+        """Options whose defaults the mechanism determines."""
         return {name: decide for name, decide in self.decisions.items() if decide is not None}
 
     def require_options(self, options: Mapping[str, Any]) -> None:
-        """Every option without a default is given."""
+        """Raise unless every option without a default is given."""
         takes = self.recursion or self.expression
         assert takes is not None
         parameters = signature(takes).parameters
@@ -411,7 +412,7 @@ class Algorithm:
         if name in self.sizes:
             size = self.sizes[name]
             if isinstance(size, Space):
-                return shape_of(size, mechanism)
+                return space_shape(size, mechanism)
             return size(mechanism) if callable(size) else size
         if name not in SHAPES:
             raise ValueError(
@@ -422,7 +423,7 @@ class Algorithm:
 
     @property
     def configurations(self) -> tuple[str, ...]:
-        """The inputs that are configurations, which move along tangent vectors."""
+        """The inputs that are configurations and vary along tangent vectors."""
         return tuple(name for name in self.inputs if name in CONFIGURATIONS and name not in self.sizes)
 
     @property
@@ -437,24 +438,24 @@ class Algorithm:
         computed: tuple[Computation, ...] | None = None,
         options: Mapping[str, Any] = NO_OPTIONS,
     ) -> tuple[int, ...] | None:
-        """Shape of a result, needed where the result has no elements; None if it follows from the result."""
+        """Shape of a result, needed for a result without elements; None if it follows from the result."""
         if output in self.sizes or output in SHAPES:
             return self._shape(output, mechanism, options)
         if computed is None or output != "result" or len(computed) > 1:
             return None
         expression = computed[0].expression
         sides = (expression.codomain,) if expression.is_vector else (expression.codomain, expression.domain)
-        sizes = [shape_of(side, mechanism) for side in sides if side is not None]
+        sizes = [space_shape(side, mechanism) for side in sides if side is not None]
         return sizes[0] if expression.is_vector else tuple(math.prod(size) for size in sizes)
 
     @property
     def given_ports(self) -> tuple[str, ...]:
-        """The optional inputs that it takes, and its status if it reports that."""
+        """The used optional inputs, and "status" if reported."""
         reported = {STATUS} if self.outputs[-len(STATUSES) :] == STATUSES else set()
         return tuple(name for name in self.ports if name in {*self.inputs} | reported)
 
     def with_ports(self, *names: str) -> Algorithm:
-        """A copy with these optional inputs too, after the others in the order of ``ports``."""
+        """A copy with these optional inputs as well, after the others in the order of ``ports``."""
         for name in names:
             if name not in self.ports:
                 known = ", ".join(self.ports) or "none"
@@ -465,8 +466,8 @@ class Algorithm:
         return replace(self, name="_with_".join([self.name, *added]), inputs=inputs, output=output)
 
     def check(self, mechanism: Mechanism, infinitesimal: bool = False) -> None:
-        """Refuse mechanisms for which the result would be wrong or undefined; those with infinitesimal motions too,
-        unless the caller looks after them."""
+        """Raise for mechanisms with a wrong or undefined result; also for infinitesimal motions, unless the caller
+        handles them."""
         inertia, constraints, instead, constrained = self.requires
         if mechanism.loops and not constraints:
             names = ", ".join(repr(loop.name) for loop in mechanism.loops)
@@ -481,7 +482,7 @@ class Algorithm:
             refuse_infinitesimal_motions(mechanism, self.name)
 
 
-# Why recursions are written by hand, and what answers for mechanisms with constraints.
+# Reasons for handwritten recursions, and alternatives for mechanisms with constraints.
 COMPOSITE_BODIES = "products of derivatives share composite bodies; operator by operator they would be summed again"
 CLOSED = "linkwise.constraints"
 LINEARIZATION = "linkwise.linearize or linkwise.control.rate_jacobian"
@@ -489,17 +490,16 @@ LINEARIZATION = "linkwise.linearize or linkwise.control.rate_jacobian"
 
 # -- registration --------------------------------------------------------------------------------------
 
-#: Everything that ``compile`` takes by name.
+#: All algorithms that ``compile`` takes by name.
 ALGORITHMS: dict[str, Algorithm] = {}
-#: What gives the same of mechanisms with constraints, where the algorithm of this name serves trees alone.
+#: Equivalent algorithms for mechanisms with constraints, by the name of the algorithm for trees.
 WITHIN_CONSTRAINTS: dict[str, Algorithm] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def register(algorithm: Algorithm, within_constraints: bool = False) -> Algorithm:
-    """Register an algorithm under its name; ``within_constraints``: as the one for mechanisms with constraints, where
-    another algorithm of this name serves trees.
-    """
+    """Register an algorithm under its name. ``within_constraints``: as the variant for mechanisms with constraints,
+    beside an algorithm of this name for trees."""
     known = WITHIN_CONSTRAINTS if within_constraints else ALGORITHMS
     if algorithm.name in known:
         raise ValueError(f"there is an algorithm {algorithm.name!r} already: give this one another name")
@@ -516,9 +516,8 @@ def algorithm(
     within_constraints: bool = False,
     **more: Any,
 ) -> Callable[[Function], Function]:
-    """Register the decorated recursion. Its name and that of its output default to the function's name; ``more`` are
-    fields of ``Algorithm``.
-    """
+    """Register the decorated recursion. Its name and its output's name default to the function's name; ``more`` are
+    fields of ``Algorithm``."""
 
     def note(recursion: Function) -> Function:
         called = name or recursion.__name__
@@ -531,7 +530,7 @@ def algorithm(
 def expressed(
     name: str, inputs: tuple[str, ...], output: str | tuple[str, ...] = "", **more: Any
 ) -> Callable[[Function], Function]:
-    """Registers a function ``expression(mechanism, **options)``; as ``algorithm``."""
+    """Register a function ``expression(mechanism, **options)``; arguments as for ``algorithm``."""
 
     def note(expression: Function) -> Function:
         register(Algorithm(name, inputs, output or name, expression=expression, **more))
@@ -540,16 +539,16 @@ def expressed(
     return note
 
 
-def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
+def skip_mimic_joints(expression: Callable[..., Any]) -> Callable[..., Any]:
     """Use an expression that eliminates one joint at a time, where coordinates are independent. Returns None with
     mimic joints, which the recursion handles.
     """
 
-    def unless_coupled(mechanism: Mechanism, **options: Any) -> Any:
+    def uncoupled(mechanism: Mechanism, **options: Any) -> Any:
         return None if mechanism.coordinates.mimic_joints else expression(mechanism, **options)
 
-    unless_coupled.__doc__ = expression.__doc__
-    return unless_coupled
+    uncoupled.__doc__ = expression.__doc__
+    return uncoupled
 
 
 # -- expressions of callers ----------------------------------------------------------------------------
@@ -557,7 +556,7 @@ def where_independent(expression: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Written(Algorithm):
-    """An operator expression, evaluated as it is written or in an equal ``form``."""
+    """An operator expression, evaluated as written or in an equal ``form``."""
 
     form: Expression | None = None
 
@@ -611,8 +610,8 @@ def _is_articulated(expression: Expression) -> bool:
     return any(part.record.action(part.adjoint).needs for part in operators if part.record.apply is not None)
 
 
-def shape_of(space: Space, mechanism: Mechanism) -> tuple[int, ...]:
+def space_shape(space: Space, mechanism: Mechanism) -> tuple[int, ...]:
     """Core shape of a vector of a space."""
     if space == SCALAR:
         return ()
-    return (mechanism.n_links, 6) if space in (FORCE, MOTION) else (size_of(space, mechanism),)
+    return (mechanism.n_links, 6) if space in (FORCE, MOTION) else (space_size(space, mechanism),)

@@ -1,9 +1,9 @@
-"""The inverse mass matrix, and times matrices, by the papers' factors: M^-1 = (I - H psi K)* D^-1 (I - H psi K)
+"""The inverse mass matrix, alone and times matrices, by the papers' factors: M^-1 = (I - H psi K)* D^-1 (I - H psi K)
 (jain1995 4.1).
 
-A column takes two sweeps over the links, and as many operations as there are links.  With the elements of the mass
-matrix that grows with their square, and costs less where there are few.  Where links follow one another without
-branches, the second sweep is not needed: how the links further in respond is known from their mobilities.
+A column takes two sweeps over the links, with operations proportional to the number of links.  Elimination of the mass
+matrix takes operations proportional to the square of this number, which costs less for few links.  In chains without
+branches the second sweep is unnecessary: the mobilities of inner links give their response.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ REASON_OF_INVERSE = "for every column one or two sweeps over the links, as their
 
 
 def operations_of_inverse(mechanism: Mechanism) -> float:
-    """Approximate operations of ``mass_matrix_inverse`` without loops: some for each pair of coordinates."""
+    """Approximate operations of ``mass_matrix_inverse`` without loops: proportional to pairs of coordinates."""
     return 33.0 * mechanism.nv**2
 
 
 def operations_of_derivatives(mechanism: Mechanism) -> float:
-    """Approximate operations of ``forward_dynamics_derivatives`` without loops: some per triple of coordinates on a
-    path to the base."""
+    """Approximate operations of ``forward_dynamics_derivatives`` without loops: proportional to triples of coordinates
+    on a path to the base."""
     total, paths = 0.0, list[int]()
     for body in mechanism.bodies:
         paths.append(body.nv + (paths[body.parent] if body.parent >= 0 else 0))
@@ -51,14 +51,14 @@ def operations_of_derivatives(mechanism: Mechanism) -> float:
 
 
 def mass_matrix_inverse(tree: Tree, q) -> Any:
-    """(nv, nv), of a mechanism without mimic joints."""
+    """(nv, nv), for mechanisms without mimic joints."""
     at = Configuration(tree, q)
     parents = tree.original.tree.parents
     return _inverse_without_branches(at) if len(set(parents)) == len(parents) else _solved(at, [None])[0]
 
 
 def _inverse_without_branches(at: Configuration) -> Any:
-    """The inverse mass matrix of links in a row: of every column, forces and innovations go inwards from its joint,
+    """The inverse mass matrix of a chain.  For every column, forces and innovations propagate inwards from its joint,
 
         epsilon_i = -H_i z_i        z_parent = X_i* (z_i + G_i epsilon_i)        from z = X_j* G_j on
 
@@ -95,12 +95,12 @@ def _inverse_without_branches(at: Configuration) -> Any:
         return None, None
 
     tip_to_base(links, "columns of the inverse", inward)
-    return tree.over_coordinates(matrix)
+    return tree.reduce_to_coordinates(matrix)
 
 
 def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) -> list[Any]:
-    """(3, nv, nv): derivatives of accelerations along tangent directions of q, with respect to v, and to tau, of a
-    mechanism without mimic joints."""
+    """(3, nv, nv): derivatives of accelerations along tangent directions of q, with respect to v, and to tau, for
+    mechanisms without mimic joints."""
     at = Configuration(tree, q)
     pushed = {} if wrenches is None else {"wrenches": wrenches}
     expression = ex.bias_free(ex.forces_on_links(wrenches is not None))
@@ -110,11 +110,11 @@ def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) ->
 
 
 class AccelerationsBySweeps:
-    """Accelerations at a state, whose derivatives are multiplied by rows: of a mechanism without mimic joints.
+    """Accelerations at a state, and products of rows with their derivatives, for mechanisms without mimic joints.
 
-    Inverse dynamics ID stays at tau, so a row r times the derivatives is minus x ID', x = M^-1 r.  Links that moved by
-    x would have the virtual motions y; what they feel of a change of accelerations goes inwards, as a covector of all
-    links beyond a joint (links/acceleration_fields.py).
+    Inverse dynamics ID stays at tau, so a row r times the derivatives is minus x ID', x = M^-1 r.  The velocities x
+    give the links virtual motions y.  Their products with changes of accelerations are propagated inwards, as a
+    covector of all links beyond a joint (links/acceleration_fields.py).
     """
 
     def __init__(self, tree: Tree, q, v, tau, wrenches: Any):
@@ -123,7 +123,7 @@ class AccelerationsBySweeps:
         expression = ex.bias_free(ex.forces_on_links(wrenches is not None))
         self.values = [x for part in evaluate(expression, at, v=v, tau=tau, **pushed) for x in part]
         self.moving = links_on_the_move(tree, q, v, self.values)
-        self._behind: dict[int, Force] = {}  # the wrench of each subtree, as the parent gets it
+        self._behind: dict[int, Force] = {}  # the wrench of each subtree in the parent's frame
         self.forces: dict[int, Force] = {}
 
         def inward(i: int, _: list[None]) -> tuple[None, None]:
@@ -159,9 +159,9 @@ class AccelerationsBySweeps:
 
         def inward(i: int, _: list[None]) -> tuple[None, None]:
             moved, force = self.moving[i], self.forces[i]
-            response, fields = Response.of_link(links[i].inertia, moved.omega + moved.omega), moved.fields
-            own = [response.covector(motion) for motion in motions[i]]
-            felt = tree.neighbours.from_children(i, key, behind.__getitem__, own)
+            response, fields = Response.from_link(links[i].inertia, moved.omega + moved.omega), moved.fields
+            covectors = [response.covector(motion) for motion in motions[i]]
+            felt = tree.neighbours.from_children(i, key, behind.__getitem__, covectors)
             turning = [motion.cross_force(force) for motion in moved.kinematics.kinematics.motion]
             by_velocity[i] = [[felt[r].of(field) for field in fields.velocity] for r in count]
             by_position[i] = [
@@ -177,7 +177,7 @@ class AccelerationsBySweeps:
 
         tip_to_base(links, "covectors of changes", inward)
         return [
-            [x for of_link in (by_position, by_velocity) for part in of_link for x in part[r]]
+            [x for from_link in (by_position, by_velocity) for part in from_link for x in part[r]]
             + [-x for part in solved[r] for x in part]
             for r in count
         ]

@@ -1,7 +1,7 @@
-"""The named algorithms: what each takes, what it gives, and what it cannot be asked of.
+"""The catalogue of named algorithms: inputs, results and restrictions.
 
-They are registered where they are written; here all modules beside this one are imported, so that ``ALGORITHMS`` has
-all of them.
+Algorithms are registered in their own modules.  This module imports all modules of the folder, so that ``ALGORITHMS``
+is complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .algorithm import (
 )
 from .constrained_steps import register_constrained_steps
 from .step_derivatives import register_step_derivatives
-from .steps_in_variables import register_steps_in
+from .steps_in_variables import register_variable_steps
 
 __all__ = [
     "ALGORITHMS",
@@ -58,7 +58,7 @@ def _line(algorithm: Algorithm) -> str:
 
 
 def variants() -> list[Algorithm]:
-    """All algorithms, each without optional inputs and with every choice of them."""
+    """All algorithms, without optional inputs and with every combination of them."""
     return [
         algorithm.with_ports(*chosen)
         for algorithm in ALGORITHMS.values()
@@ -68,9 +68,9 @@ def variants() -> list[Algorithm]:
 
 
 def register_integrator(name: str, method: integration.Method) -> None:
-    """Make a method of fixed steps known: ``rollout`` and ``simulate`` then take its name, and ``compile`` the names of
-    its steps and their derivatives, NAME_step, closed_NAME_step and NAME_step_derivatives; a ``Tableau`` also in
-    momenta and total rates, momentum_NAME_step, nu_NAME_step, xi_NAME_step.
+    """Register a method of fixed steps: ``rollout`` and ``simulate`` then take its name, and ``compile`` the names of
+    its steps and their derivatives, NAME_step, closed_NAME_step and NAME_step_derivatives.  A ``Tableau`` also gets
+    steps in momenta and total rates, momentum_NAME_step, nu_NAME_step, xi_NAME_step.
 
     method   a ``Tableau`` (explicit Runge-Kutta) or a ``Splitting`` (velocities and positions in turn)
     """
@@ -85,4 +85,4 @@ def register_integrator(name: str, method: integration.Method) -> None:
     integration.register_steps(name, method)
     register_constrained_steps(name, method)
     register_step_derivatives(name, method)
-    register_steps_in(name)
+    register_variable_steps(name)

@@ -1,8 +1,8 @@
-"""Momentum of all links about their common centre of mass, and the motion of that centre.
+"""Centroidal momentum: momentum of all links about their common centre of mass, and the motion of that centre.
 
 At the world's origin the momentum per unit of v is W phi M phi* H* S, which is W phi C H* S (C: composite bodies): the
-column of a degree of freedom is C h, moved to the ground.  Here it is moved to the centre of mass, which no frame of a
-link has for its origin.  Linear momentum is the mass times the velocity of the centre: its rows are the Jacobian.
+column of a degree of freedom is C h, moved to the ground.  Here it is moved to the centre of mass, which is no link's
+frame origin.  Linear momentum is the mass times the velocity of the centre: its rows give the Jacobian.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
 
 @algorithm(("q", "v", "a"), "momentum_rate", reason=CENTRE_OF_MASS)
 def centroidal_momentum_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
-    """(6,): its time derivative. The centre moves along the linear momentum, so that its motion adds no moment."""
+    """(6,): time derivative of the centroidal momentum. The centre moves along the linear momentum, so that its motion
+    adds no moment."""
     at = Configuration(tree, q)
     _, center = _mass_and_center(at)
     (rate,) = evaluate(ex.MOMENTUM_RATE, at, v=v, a=a)
@@ -62,10 +63,10 @@ def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
 
 @algorithm(("q", "v"), "momentum_matrix", reason=CENTRE_OF_MASS)
 def centroidal_momentum_matrix_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
-    """(6, nv): dA/dt while the mechanism moves with v.
+    """(6, nv): dA/dt along the velocities v.
 
-    To an observer at rest d(C h)/dt = dC/dt h + C (V x h + dh/dt).  That is about a point at rest: the centre of mass
-    moves, and takes its velocity times the linear momentum from the angular one.
+    For an observer at rest d(C h)/dt = dC/dt h + C (V x h + dh/dt).  This is about a fixed point.  The motion of the
+    centre of mass subtracts its velocity times the linear momentum from the angular one.
     """
     at = Configuration(tree, q)
     moving, rates = evaluate(ex.LINK_VELOCITIES, at, v=v), tree.velocities(v)
@@ -93,7 +94,7 @@ def center_of_mass_jacobian(tree: Tree, q: Sequence[Scalar]) -> Matrix:
 
 @algorithm(("q", "v"), "velocity", reason=CENTRE_OF_MASS)
 def center_of_mass_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """(3,): in world axes; the linear momentum, by mass."""
+    """(3,): in world axes; the linear momentum divided by mass."""
     at = Configuration(tree, q)
     (momentum,) = evaluate(ex.MOMENTUM, at, v=v)
     return _divide_by_mass(at, momentum)
@@ -103,7 +104,7 @@ def center_of_mass_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]
 def center_of_mass_acceleration(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
 ) -> list[Scalar]:
-    """(3,): in world axes; the rate of the linear momentum, by mass."""
+    """(3,): in world axes; the rate of the linear momentum divided by mass."""
     at = Configuration(tree, q)
     (rate,) = evaluate(ex.MOMENTUM_RATE, at, v=v, a=a)
     return _divide_by_mass(at, rate)
@@ -129,10 +130,10 @@ def _mass_and_center(at: Configuration) -> tuple[Scalar, Vector3]:
 
 
 def _composite_rates(at: Configuration, moving: Sequence) -> tuple[list[RigidInertia], RigidInertia]:
-    """dC/dt of every link in its internal frame, and of all links at the ground, for an observer at rest."""
+    """dC/dt of every link in its internal frame, and of all links together at the ground, for an observer at rest."""
 
     def step(i: int, outer: list[RigidInertia]) -> tuple[RigidInertia, RigidInertia]:
-        total = at.tree.links[i].inertia.carried_by(moving[i])
+        total = at.tree.links[i].inertia.transport_rate(moving[i])
         for rate in outer:
             total = total + rate
         return total, at.joint_kinematics[i].transform.inertia_back(total)
@@ -145,7 +146,7 @@ def _composite_rates(at: Configuration, moving: Sequence) -> tuple[list[RigidIne
 
 
 def _moved(force: Force, pose: Pose, point: Vector3) -> Force:
-    """A force or momentum in a link's internal frame, in world axes about ``place``."""
+    """A force or momentum in a link's internal frame, in world axes about ``point``."""
     rotation, position = pose
     linear = rotation @ force.force
     return Force(rotation @ force.moment + (position - point).cross(linear), linear)

@@ -1,12 +1,12 @@
-"""Derivatives of the motion of closed mechanisms along what loops allow (spencer2004 4.2, 4.4, Appendix B).
+"""Derivatives of constrained motion along allowed directions (spencer2004 4.2, 4.4, Appendix B).
 
 With a = K y + k that solves G a + dG/dt v = 0, and multipliers with M a + h + G* lambda = tau, a step along a column of
-K and the change of v that keeps v consistent with the loops change
+K, with the change of v that keeps it consistent with the constraints, changes
 
-    the constraints by c = d(G a + dG/dt v), which accelerations take back by L c, and
+    the constraints by c = d(G a + dG/dt v), which accelerations compensate by -L c, and
     the forces by f = d(M a + h + G* lambda), so that da = -K (K* M K)^-1 K* (f - M L c) - L c.
 
-What loops contribute is taken around each of them alone (``loop_changes.py``); M a + h is that of the tree
+Contributions of loops are computed loop by loop (``loop_changes.py``), those of M a + h on the tree
 (``dynamics_derivatives.py``).
 """
 
@@ -24,7 +24,7 @@ from ..recursions.held_cluster import HeldMass
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, transposed
 from .algorithm import SOLVES_CONSTRAINED, algorithm
-from .closed_dynamics import CLOSED, CLUSTERS, unless_faster, unless_open, unless_opening
+from .closed_dynamics import CLOSED, CLUSTERS, reject_faster, reject_open, reject_opening
 from .contact_dynamics import made_orthogonal
 from .dynamics import inverse_dynamics, mass_matrix
 from .dynamics_derivatives import inverse_dynamics_derivatives
@@ -33,12 +33,12 @@ from .independent_coordinates import (
     Vector,
     added,
     ascending,
-    columns_of,
+    basis_columns,
     difference,
     dimensionless,
     eliminated,
     least,
-    offset_of,
+    offset_vector,
     product,
     times,
     total,
@@ -50,9 +50,9 @@ from .linearization import step_rate_jacobian
 from .loop_changes import loop_changes
 from .loop_constraints import constraints, driven_rates
 
-OPEN = 1e-8  # sizes of loops, sines of angles: loops that are open by more have no exact derivatives ...
+OPEN = 1e-8  # sizes of loops, sines of angles: loops open by more have no exact derivatives ...
 OPENING = 1e-6  # ... nor have motions that open them faster, relative to velocities
-HUGE = 1e36  # what is larger, as the square of an acceleration, counts as not finite: single precision has no more
+HUGE = 1e36  # squared accelerations above this count as infinite: the range of single precision
 
 
 @algorithm(
@@ -66,9 +66,12 @@ HUGE = 1e36  # what is larger, as the square of an acceleration, counts as not f
 def closed_forward_dynamics_derivatives(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Matrix, Scalar, Scalar]:
-    """Three of (nv, nv): derivatives of accelerations by steps of q and changes of v, projected onto the states that
-    loops allow (``_Projection``), and by tau; their reliability, as of ``closed_motion``; and the same if the state is
-    consistent with the loops, else less.  With ``active`` only those loops hold whose number in it is 1."""
+    """Three of (nv, nv): derivatives of accelerations by steps of q and by changes of v, both projected onto the
+    consistent states (``_Projection``), and by tau.
+
+    Also returns their reliability, as of ``closed_motion``, and their consistency, which is lower if the state violates
+    the constraints.  With ``active``, only loops with number 1 hold.
+    """
     if active is not None:
         held = HeldNeighbourhood(tree, q, v, tau, wrenches, active, fronts.units)
         by_q, by_v, by_tau = (transposed(part) for part in held.accelerations)
@@ -86,8 +89,8 @@ def closed_forward_dynamics_derivatives(
     requires=SOLVES_CONSTRAINED,
 )
 def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts) -> tuple[Matrix, Scalar, Scalar]:
-    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), projected likewise;
-    its reliability and consistency."""
+    """(2 nv, 2 nv): derivative of (rate of the step from q, acceleration) by (step, change of v), projected onto the
+    consistent states; its reliability and consistency."""
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
     projection = _Projection(near)
     halves = projection.of(near.step_rates), projection.of(near.accelerations)
@@ -105,15 +108,15 @@ def closed_rate_jacobian(tree: Tree, q, v, tau, wrenches=None, *, fronts: Fronts
 def closed_motion_derivatives(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, fronts: Fronts
 ) -> tuple[Vector, Vector, Matrix, Matrix, Matrix, Scalar, Scalar]:
-    """Of independent constraints: accelerations (nv,) and multipliers (m,); and what steps of q, changes of v and of
-    tau, (3 nv) of each, change: the state, steps of q and changes of v as ``_Projection`` has them (2 nv, 3 nv),
-    accelerations (nv, 3 nv), and multipliers (m, 3 nv); reliability and consistency."""
+    """Derivatives of motion under independent constraints.  Accelerations (nv,) and multipliers (m,).  Changes by steps
+    of q, changes of v and of tau, (3 nv) columns in all: of the state, projected as by ``_Projection`` (2 nv, 3 nv); of
+    accelerations (nv, 3 nv); and of multipliers (m, 3 nv).  Reliability and consistency."""
     if active is not None:
         held = HeldNeighbourhood(tree, q, v, tau, wrenches, active, fronts.units)
-        found = (
+        results = (
             transposed([x for part in parts for x in part]) for parts in (held.accelerations, held.multiplier_changes)
         )
-        return held.acceleration, held.multipliers, held.state_changes, *found, held.reliability, held.consistency
+        return held.acceleration, held.multipliers, held.state_changes, *results, held.reliability, held.consistency
     near = Neighbourhood(tree, q, v, tau, wrenches, fronts)
     projection, by_tau = _Projection(near), near.by_tau
     still: Matrix = [[0.0] * len(near.v) for _ in near.v]
@@ -135,7 +138,8 @@ def closed_linearization(
     """The local state-space form (4.8-4.10) in coordinates y with dy/dt = R v, R the ``rows`` (p, nv):
 
     A (2 p, 2 p), B (2 p, nv), drift (2 p,); tangent (2 nv, 2 p): steps of q and changes of v per unit of (y, dy/dt);
-    accelerations (nv,); and their reliability, negative too where the state is not consistent with the loops.
+    accelerations (nv,); and their reliability, which is also negative if the state is inconsistent with the
+    constraints.
     """
     return _local_form(Neighbourhood(tree, q, v, tau, wrenches, fronts), rows)
 
@@ -143,11 +147,10 @@ def closed_linearization(
 def closed_linearization_by_pivoting(
     tree: Tree, q, v, tau, *, fronts: Fronts
 ) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar, Vector]:
-    """The local form in the coordinates that ``closed_partition`` chooses, in the order of v, and (p,): their
-    indices."""
+    """The local form in the coordinates chosen by ``closed_partition``, in the order of v, and (p,): their indices."""
     near = Neighbourhood(tree, q, v, tau, None, fronts)
-    places = ascending(well_chosen_places(near.columns, fronts.units))
-    return *_local_form(near, [unit_vector(place, len(near.v)) for place in places]), places
+    indices = ascending(well_chosen_places(near.columns, fronts.units))
+    return *_local_form(near, [unit_vector(index, len(near.v)) for index in indices]), indices
 
 
 def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vector, Matrix, Vector, Scalar]:
@@ -157,12 +160,13 @@ def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vect
     basis = scale.after(near.basis)
 
     def in_rows(by_step: Matrix, by_velocity: Matrix) -> tuple[Matrix, Matrix]:
-        """By y and by dy/dt, from the coordinates of the elimination: dy/dt = R v changes with both."""
+        """Derivatives by y and dy/dt, from derivatives by the coordinates of the elimination: dy/dt = R v changes with
+        both."""
         by_rate = scale.after(by_velocity)
         return scale.after(difference(by_step, product(by_rate, opening))), by_rate
 
     changes, _ = in_rows(transposed(near.changes), near.basis)
-    # R a changes by R (K y - L c), and L c of a change of v is what R sees already but for what does not commute.
+    # R a changes by R (K y - L c); for a change of v, R accounts for L c except for the commutator term.
     turned = total(opening, product(selection, transposed(near.turned)))
     by_step = difference(product(seen, transposed(near.answers[:p])), product(selection, transposed(near.bent)))
     by_velocity = total(product(seen, transposed(near.answers[p:])), [[2.0 * x for x in row] for row in turned])
@@ -182,16 +186,16 @@ def _local_form(near: Neighbourhood, rows: Matrix) -> tuple[Matrix, Matrix, Vect
 
 
 class Neighbourhood:
-    """A closed mechanism near one state, in the p independent coordinates that the elimination leaves.
+    """A constrained mechanism near one state, in the p independent coordinates that the elimination leaves.
 
     columns        of K (nv, p), a block for every cluster; ``basis`` has its rows
     factor         of K* M K
     acceleration   (nv,)
     changes        changes of v with steps of the coordinates, a column for each
-    bent           L c with the same
-    turned         half of L c with changes of their velocities, less what ``changes`` has of it: what does not commute
-    mass, by_q, by_v   (nv, nv): of M a + h + G* lambda, by a, along q with lambda as it is, and by v
-    answers        y with steps, then with changes of velocities: accelerations change by K y - L c
+    bent           L c for the same steps
+    turned         half of L c for changes of the coordinates' velocities, less its part in ``changes``: the commutator
+    mass, by_q, by_v   (nv, nv): derivatives of M a + h + G* lambda by a, along q at constant lambda, and by v
+    answers        y for steps, then for changes of velocities: accelerations change by K y - L c
     """
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau, wrenches, fronts: Fronts):
@@ -200,7 +204,7 @@ class Neighbourhood:
         self.driven = driven_rates(at)
         self.rows, self.errors = constraints(at, v)
         self.motions = eliminated(tree, self.rows, fronts)
-        self.columns = columns_of(self.motions)
+        self.columns = basis_columns(self.motions)
         self.basis = transposed(self.columns)
         self.turning = step_rate_jacobian(tree, v)
         self._solve_motion(tau, wrenches)
@@ -208,20 +212,21 @@ class Neighbourhood:
 
     @property
     def reliability(self) -> Scalar:
-        """Above 1 if so, small if pivots of the elimination are, negative if loops are open by mistake."""
-        return self._unless_open(CLOSED)
+        """Reliability: above 1 if reliable, small for small pivots of the elimination, negative if loops are open by
+        mistake."""
+        return self._reject_open(CLOSED)
 
     @property
     def consistency(self) -> Scalar:
-        """The reliability, negative too if loops are open at all or the velocities open them, or if the motion is not
-        finite."""
-        closed = self._unless_open(OPEN)
-        status = unless_opening(self.units, self.rows, self.driven, self.v, closed, OPENING)
+        """Reliability that is also negative if loops are open at all, if the velocities open them, or if the motion is
+        infinite."""
+        closed = self._reject_open(OPEN)
+        status = reject_opening(self.units, self.rows, self.driven, self.v, closed, OPENING)
         return select(dot(self.acceleration, self.acceleration) < HUGE, status, -1.0)
 
-    def _unless_open(self, largest: float) -> Scalar:
+    def _reject_open(self, largest: float) -> Scalar:
         reliability = reduce(least, [motion.reliability for motion in self.motions], 2.0)
-        return unless_open(self.units, self.errors, reliability, largest)
+        return reject_open(self.units, self.errors, reliability, largest)
 
     @property
     def by_tau(self) -> Matrix:
@@ -232,7 +237,7 @@ class Neighbourhood:
 
     @property
     def accelerations(self) -> Matrix:
-        """(nv, 2 p): changes of a, with steps and with changes of velocities."""
+        """(nv, 2 p): changes of a with steps and with changes of velocities."""
         by_velocity = [
             [-2.0 * (x + y) for x, y in zip(*both, strict=True)] for both in zip(self.changes, self.turned, strict=True)
         ]
@@ -240,7 +245,7 @@ class Neighbourhood:
 
     @property
     def multiplier_changes(self) -> Matrix:
-        """(m, 2 p): changes of the multipliers, which balance those of M a + h + G* lambda."""
+        """(m, 2 p): changes of the multipliers, which balance changes of M a + h + G* lambda."""
         steps = zip(self.columns, self.changes, strict=True)
         changes = [added(times(self.by_q, u), times(self.by_v, w)) for u, w in steps]
         changes += [times(self.by_v, column) for column in self.columns]
@@ -281,8 +286,8 @@ class Neighbourhood:
     # -- the motion, and how it changes -----------------------------------------------------------------------
 
     def _solve_motion(self, tau: Sequence[Scalar], wrenches) -> None:
-        """Accelerations and multipliers, and what they share with their changes: M K and the factor of K* M K."""
-        offset = offset_of(self.motions)
+        """Accelerations and multipliers, and data shared with their changes: M K and the factor of K* M K."""
+        offset = offset_vector(self.motions)
         held = inverse_dynamics(self.tree, self.q, self.v, offset, wrenches)
         left = [t - f for t, f in zip(tau, held, strict=True)]
         self.mass = inverse_dynamics_derivatives(self.tree, self.q, self.v, offset)[2]
@@ -301,9 +306,9 @@ class Neighbourhood:
         self.changes, self.bent, self.turned = [], [], []
         for column in self.columns:
             turned = times(self.turning, column)
-            change = [-x for x in self._closing(self.near.of_constraints("velocity", column))]
+            change = [-x for x in self._closing(self.near.constraint_change("velocity", column))]
             self.changes.append(change)
-            self.bent.append(self._closing(self.near.of_accelerations(column, change)))
+            self.bent.append(self._closing(self.near.acceleration_change(column, change)))
             self.turned.append(self._closing([row.times(turned) for row in self.rows]))
         self.answers = []
         for column, change, back in zip(self.columns, self.changes, self.bent, strict=True):
@@ -318,9 +323,9 @@ class Neighbourhood:
 
 
 class Changes:
-    """What changes near a state with velocity v, acceleration a and multipliers.
+    """Changes near a state with velocity v, acceleration a and multipliers.
 
-    by_q, by_v   (nv, nv): of M a + h + G* lambda along q, a and lambda as they are, and by v
+    by_q, by_v   (nv, nv): derivatives of M a + h + G* lambda along q at constant a and lambda, and by v
     """
 
     def __init__(
@@ -345,35 +350,35 @@ class Changes:
                 for k, x in zip(around.coordinates, row, strict=True):
                     self.by_q[c][k] = self.by_q[c][k] + x
 
-    def of_constraints(self, what: str, step: Vector) -> Vector:
+    def constraint_change(self, quantity: str, step: Vector) -> Vector:
         """The change along a step of the constraints' velocities G v or accelerations G a + dG/dt v."""
         rates: Vector = [0.0] * len(self.rows)
         for loop in self.loops:
             local_step = [step[c] for c in loop.coordinates]
-            rates[loop.rows] = [dot(row, local_step) for row in getattr(loop, what)]
+            rates[loop.rows] = [dot(row, local_step) for row in getattr(loop, quantity)]
         return rates
 
-    def of_accelerations(self, step: Vector, change: Vector) -> Vector:
+    def acceleration_change(self, step: Vector, change: Vector) -> Vector:
         """The change of G a + dG/dt v along a step of q and with a change of v."""
-        return added(self.of_constraints("acceleration", step), self.by_velocity(change))
+        return added(self.constraint_change("acceleration", step), self.by_velocity(change))
 
     def by_velocity(self, change: Vector) -> Vector:
-        """The change of dG/dt v with v: twice that of G v along q, but for what does not commute."""
+        """The change of dG/dt v with v: twice the change of G v along q, except for the commutator."""
         turned = times(self.turning, change)
-        pairs = zip(self.of_constraints("velocity", change), self.rows, strict=True)
+        pairs = zip(self.constraint_change("velocity", change), self.rows, strict=True)
         return [2.0 * (x - row.times(turned)) for x, row in pairs]
 
 
 class HeldNeighbourhood:
-    """A mechanism near one state whose loops hold where ``active`` is 1 and let go where it is 0.
+    """A mechanism near one state; loops hold if ``active`` is 1 and are open if it is 0.
 
-    Steps of q and changes of v are projected onto those that the loops allow which hold.  They change M a + h +
-    G* lambda by f and G a + dG/dt v by c, and accelerations and multipliers by the solution of M da + G* dlambda = -f,
-    G da = -c, all of which share one factor of M and one orthogonal basis of the loops (``held_cluster.py``).
+    Steps of q and changes of v are projected onto those that the holding loops allow.  They change M a + h + G* lambda
+    by f and G a + dG/dt v by c, and accelerations and multipliers by the solution of M da + G* dlambda = -f, G da = -c.
+    All solutions share one factor of M and one orthogonal basis of the loops (``held_cluster.py``).
 
     acceleration, multipliers   (nv,) and (m,)
     steps, changes              of q and of v, (nv,) each, by steps of q; v changes by ``steps`` with changes of v
-    accelerations               three of (nv, nv): changes by steps of q, by changes of v and by tau, a row for each
+    accelerations               three of (nv, nv): changes by steps of q, changes of v and tau, one row each
     multiplier_changes          three of (nv, m)
     """
 
@@ -401,10 +406,10 @@ class HeldNeighbourhood:
         self.changes = []
         by_step, by_change = [], []
         for step in self.steps:
-            change = self._least([-x for x in near.of_constraints("velocity", step)])
+            change = self._least([-x for x in near.constraint_change("velocity", step)])
             self.changes.append(change)
             pushed = added(times(near.by_q, step), times(near.by_v, change))
-            by_step.append(self._answer(pushed, near.of_accelerations(step, change)))
+            by_step.append(self._answer(pushed, near.acceleration_change(step, change)))
             by_change.append(self._answer(times(near.by_v, step), near.by_velocity(step)))
         by_force = [self._solve(direction, [0.0] * len(rows)) for direction in directions]
         answers = by_step, by_change, by_force
@@ -417,8 +422,8 @@ class HeldNeighbourhood:
     def _solve(self, forces: Vector, rates: Vector) -> tuple[Vector, Vector]:
         """Accelerations and multipliers."""
         (within, rest), kept = self.held.split(forces), self.held.loops.with_products(rates)
-        found = self.held.accelerations(rest, kept)
-        return [found[c] for c in range(len(found))], self.held.multipliers(within, kept)
+        accelerations = self.held.accelerations(rest, kept)
+        return [accelerations[c] for c in range(len(accelerations))], self.held.multipliers(within, kept)
 
     def _allowed(self, step: Vector) -> Vector:
         """The nearest step that loops allow, by dimensionless distances."""
@@ -441,31 +446,31 @@ class HeldNeighbourhood:
 
     @property
     def reliability(self) -> Scalar:
-        """Above 1 where it is clear which constraints hold and none of them depends on others; negative where some are
-        open by mistake."""
-        return self._unless_open(CLOSED)
+        """Above 1 if it is clear which constraints hold and these are independent; negative if some are open by
+        mistake."""
+        return self._reject_open(CLOSED)
 
     @property
     def consistency(self) -> Scalar:
-        """The same, negative too where constraints are open at all, or velocities open them, or if the motion is not
-        finite."""
+        """Reliability that is also negative if constraints are open at all, if velocities open them, or if the motion
+        is infinite."""
         moving = dict(enumerate(self.v))
-        status = unless_faster(self.units, self.rates, self.aims, moving, self._unless_open(OPEN), OPENING)
+        status = reject_faster(self.units, self.rates, self.aims, moving, self._reject_open(OPEN), OPENING)
         return select(dot(self.acceleration, self.acceleration) < HUGE, status, -1.0)
 
-    def _unless_open(self, largest: float) -> Scalar:
+    def _reject_open(self, largest: float) -> Scalar:
         errors = [x * on for x, on in zip(self.errors, self.on, strict=True)]
         dependent = [on * select(0.0 < x, 0.0, 1.0) for x, on in zip(self.loops.reciprocal, self.on, strict=True)]
         doubt = sum(dependent, self.held.doubt + self.loops.doubt)
-        return unless_open(self.units, errors, select(doubt < 0.5, 2.0, 0.0), largest)
+        return reject_open(self.units, errors, select(doubt < 0.5, 2.0, 0.0), largest)
 
 
 class _Projection:
-    """Onto the states that loops allow, as ``constraints.project`` moves others there: steps of q to the nearest that
-    keep loops closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
+    """Projection onto consistent states, as by ``constraints.project``: steps of q to the nearest that keep loops
+    closed, then changes of v to the nearest that keep them closed there; in dimensionless coordinates.
 
-    With K^+ = (K* K)^-1 K* in these, a step u goes to K K^+ u and a change w of v to K K^+ (w - C K^+ u) + C K^+ u, C
-    the changes of v with steps along K.
+    With K^+ = (K* K)^-1 K* in these, a step u becomes K K^+ u and a change w of v becomes K K^+ (w - C K^+ u) + C K^+
+    u, where C are the changes of v with steps along K.
     """
 
     def __init__(self, near: Neighbourhood):

@@ -1,4 +1,4 @@
-"""Dynamics of closed mechanisms in O(N): clusters of links that loops tie together, each eliminated where it is."""
+"""Constrained dynamics in O(N): clusters of links coupled by loops, each eliminated locally."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from ..scalar import Scalar, is_constant, is_zero, select, sqrt
 from ..spatial import ArticulatedInertia, Force, Motion
 from ..spatial.three import ZERO
 from .configuration import kick_bias
-from .loop_constraints import constraints_of
+from .loop_constraints import constraint_equations
 
 CLUSTERS = "links that loops tie together are eliminated together, with pivots chosen by the state"
 
-CLOSED = 1e-3  # sizes of loops, sines of angles: loops that are open by more were not meant to be closed ...
-KEPT_CLOSED = 1e-3  # ... and velocities, relative to v, that open them faster were meant otherwise ...
-AT_REST = 1e-6  # ... but for those, of the speed of a fall through the mechanism, of which that is rounding
+CLOSED = 1e-3  # sizes of loops, sines of angles: loops open by more are not meant to be closed ...
+KEPT_CLOSED = 1e-3  # ... and velocities, relative to v, that open them faster are not meant to satisfy them ...
+AT_REST = 1e-6  # ... except for velocities of the size of free fall through the mechanism, which may be round-off
 FAR = 1e9  # steps
 
 
 def known(doubt: Scalar, values: Sequence[Scalar]) -> list[Scalar]:
-    """The values, not numbers where they are in doubt: the square root of -1 is none on every machine."""
+    """The values, or NaN if in doubt: computed by the square root of -1, which is NaN on every machine."""
     unknown = sqrt(select(doubt < 0.5, 0.0, -1.0))
     return [value + unknown for value in values]
 
 
 class ArticulatedCluster(Protocol):
-    """A cluster whose joints are eliminated: how it answers the acceleration of its parent."""
+    """A cluster with eliminated joints, and its response to the acceleration of its parent."""
 
     def respond(self, parent: Motion) -> tuple[dict[int, Scalar], dict[int, Motion]]:
         """Accelerations of its coordinates and of its links."""
@@ -48,8 +48,8 @@ class ArticulatedCluster(Protocol):
 
 
 class ClosedMotion:
-    """A closed mechanism at one state: sweeps over its clusters.  A cluster of one link that nothing ties is the step
-    of articulated bodies (jain1995 4.8).
+    """A constrained mechanism at one state: sweeps over its clusters.  For a cluster of one unconstrained link this is
+    the articulated-body step (jain1995 4.8).
 
     resistances   of links to changes of their velocities in a step, at origins in user frames: ``Resistances.links``
     """
@@ -86,8 +86,8 @@ class ClosedMotion:
             self._resist(resistances, v)
 
     def _resist(self, resistances: Mapping[int, ArticulatedInertia], v: Sequence[Scalar]) -> None:
-        """Resistances as inertia, less what they would do at the accelerations that links have where velocities do not
-        change in a step (``Joint.kick_bias``): what is left resists changes."""
+        """Resistances as added inertia. Subtracts their wrenches at accelerations that leave velocities unchanged in a
+        step (``Joint.kick_bias``), since resistances oppose changes only."""
         tree = self.at.tree
         unchanged = tree.velocities([-k for k in kick_bias(tree, v)])
 
@@ -105,8 +105,8 @@ class ClosedMotion:
 
     @cached_property
     def _constraint_equations(self) -> tuple[list[Row], list[Scalar], list[Scalar], list[Scalar]]:
-        """The equations of all constraints: rows of G a + dG/dt v = 0, errors, and rates with those that drives ask
-        for; rows are empty in clusters that are not eliminated by coordinates."""
+        """The equations of all constraints: rows of G a + dG/dt v = 0, errors, and rates with prescribed rates. Rows
+        are empty in clusters that are not eliminated by coordinates."""
         count = self.at.tree.mechanism.n_constraints
         rows, errors = [Row({}, 0.0)] * count, [0.0] * count
         rates, aims = list(errors), list(errors)
@@ -116,11 +116,11 @@ class ClosedMotion:
                     errors[r], rates[r], aims[r] = closing.errors[k], closing.rates[k], closing.aims[k]
         loops = [k for cluster in self.clusters if cluster not in self.orders for k in cluster.loops]
         for k in sorted(loops):
-            way = self.at.way(k)
-            equations = constraints_of(self.at, way, self.v)
-            for r, row, error in zip(range(way.rows.start, way.rows.stop), *equations, strict=True):
-                rows[r], errors[r], aims[r] = row, error, way.aim.velocity
-                rates[r] = row.times(self.v) - way.aim.velocity
+            path = self.at.way(k)
+            equations = constraint_equations(self.at, path, self.v)
+            for r, row, error in zip(range(path.rows.start, path.rows.stop), *equations, strict=True):
+                rows[r], errors[r], aims[r] = row, error, path.aim.velocity
+                rates[r] = row.times(self.v) - path.aim.velocity
         return rows, errors, rates, aims
 
     @cached_property
@@ -130,12 +130,12 @@ class ClosedMotion:
 
     @cached_property
     def closings(self) -> dict[Cluster, list[Closing]]:
-        """Constraints between links, of clusters that are swept."""
+        """Constraints between links, for swept clusters."""
         return {cluster: closings(self.at, cluster, self.spins, self.v) for cluster in self.orders}
 
     @cached_property
     def motions(self) -> dict[Cluster, Solution]:
-        """The accelerations that loops allow, of clusters whose coordinates are eliminated."""
+        """The accelerations that loops allow, for clusters with eliminated coordinates."""
         rows, solutions = dict(enumerate(self.rows)), {}
         for cluster, cluster_fronts in zip(self.clusters, self.fronts.clusters, strict=True):
             if cluster in self.orders:
@@ -144,18 +144,18 @@ class ClosedMotion:
                 solutions[cluster] = eliminate(rows, cluster.coordinates, cluster_fronts, self.fronts.units)
         return solutions
 
-    def unless_open(self, reliability: Scalar, largest: float) -> Scalar:
-        """The reliability, negative where loops are open by more, of their sizes."""
-        return unless_open(self.fronts.units, self._of_active(self._constraint_equations[1]), reliability, largest)
+    def reject_open(self, reliability: Scalar, largest: float) -> Scalar:
+        """The reliability, negative if loops are open by more than ``largest`` of their sizes."""
+        return reject_open(self.fronts.units, self._mask_inactive(self._constraint_equations[1]), reliability, largest)
 
-    def unless_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
-        """The reliability, negative where velocities open loops faster, relative to velocities."""
-        rates, aims = (self._of_active(x) for x in self._constraint_equations[2:])
+    def reject_opening(self, v: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
+        """The reliability, negative if velocities open loops faster than ``largest``, relative to velocities."""
+        rates, aims = (self._mask_inactive(x) for x in self._constraint_equations[2:])
         moving = {c: v[c] for cluster in self.clusters if cluster.loops for c in self._moving(cluster)}
-        return unless_faster(self.fronts.units, rates, aims, moving, reliability, largest)
+        return reject_faster(self.fronts.units, rates, aims, moving, reliability, largest)
 
-    def _of_active(self, numbers: Sequence[Scalar]) -> Sequence[Scalar]:
-        """Numbers of all constraints (m,), zero for those that let go; here all hold."""
+    def _mask_inactive(self, numbers: Sequence[Scalar]) -> Sequence[Scalar]:
+        """Numbers of all constraints (m,), zeroed for inactive ones; here all are active."""
         return numbers
 
     def _moving(self, cluster: Cluster) -> Sequence[int]:
@@ -166,8 +166,8 @@ class ClosedMotion:
 
     @property
     def margins(self) -> list[Scalar]:
-        """Margins of all clusters: positive where they can be relied on.  What is left of implied constraints does not
-        count, as stages of integrators leave loops open."""
+        """Margins of all clusters, positive if reliable. Residuals of redundant constraints do not count, as stages of
+        integrators leave loops open."""
         margins = [solution.margin for solution in self.motions.values()] + [
             solution.margin for solution in self.sweeps.values()
         ]
@@ -175,25 +175,25 @@ class ClosedMotion:
 
     @property
     def firm(self) -> list[Scalar]:
-        """Numbers of all clusters, positive where no pivot vanishes that must not."""
+        """Numbers of all clusters, positive if no relevant pivot vanishes."""
         firm = [solution.firm for solution in self.motions.values()] + [
             solution.margin for solution in self.sweeps.values()
         ]
         return [margin for margin in firm if not is_constant(margin)]
 
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:
-        """Results of ``under``, not numbers where a pivot vanishes that must not."""
+        """Results of ``under``, or NaN if a relevant pivot vanishes."""
         return known(sum((select(0.0 < x, 0.0, 1.0) for x in self.firm), 0.0), values) if self.firm else list(values)
 
     @property
     def reliability(self) -> Scalar:
-        """The least of all clusters, see ``Solution``; of those that are swept once forces are known."""
+        """The least reliability of all clusters, see ``Solution``; for swept clusters once forces are known."""
         statuses = [motion.reliability for motion in self.motions.values()]
         statuses += [sweep.status for sweep in self.sweeps.values()]
         return reduce(lambda a, b: select(b < a, b, a), statuses, 2.0)
 
     def steps_to_singular(self, v: Sequence[Scalar], dt: Scalar) -> Scalar:
-        """The square of a number of steps of dt: about the fewest in which loops can come to a singular position with
+        """The square of a number of steps: approximately the fewest steps of dt to a singular position of a loop at
         velocities of this size, the least of all clusters."""
         fewest: Scalar = FAR**2
         extremes = {cluster: motion.extremes for cluster, motion in self.motions.items()}
@@ -208,7 +208,7 @@ class ClosedMotion:
         return fewest
 
     def under(self, tau: Sequence[Scalar]) -> list[Scalar]:
-        """Tip to base: what every cluster leaves on its parent; base to tip: accelerations."""
+        """Tip to base: the articulated load of every cluster on its parent; base to tip: accelerations."""
         joints: dict[Cluster, Articulation | ArticulatedCluster] = {}
         innovations: dict[Cluster, list[Scalar]] = {}
         at = sweep_over(TIP_TO_BASE, "articulated inertias, forces")
@@ -242,7 +242,7 @@ class ClosedMotion:
         return " + ".join(self.at.tree.links[i].name for i in cluster.bodies)
 
     def _articulate(self, cluster: Cluster, tau: Sequence[Scalar]) -> tuple[Articulation, list[Scalar]]:
-        """The joint of one link (jain1995 4.8); also its innovation."""
+        """The articulated-body step of one link (jain1995 4.8); also its innovation."""
         (i,) = cluster.bodies
         link, load = self.at.tree.links[i], self.loads[i]
         inertia = link.inertia.articulated()
@@ -257,7 +257,7 @@ class ClosedMotion:
         return joint, innovation
 
     def _articulate_cluster(self, cluster: Cluster, tau: Sequence[Scalar]) -> ArticulatedCluster:
-        """A cluster of several links."""
+        """The elimination of a cluster of several links."""
         dynamics = ClusterDynamics(self.at, cluster, self.spins, self.loads)
         forces = {c: tau[c] for c in cluster.coordinates}
         joint: ArticulatedCluster
@@ -279,17 +279,17 @@ class ClosedMotion:
     def _eliminated(
         self, dynamics: ClusterDynamics, tau: Mapping[int, Scalar]
     ) -> tuple[ArticulatedCluster, ArticulatedInertia | None, Force | None]:
-        """The cluster after elimination, and what it leaves on its parent."""
+        """The cluster after elimination, and its load on its parent."""
         return articulate_cluster(dynamics, self.motions[dynamics.cluster], tau, self.ground)
 
 
-def unless_open(units: ConstraintUnits, errors: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
-    """The reliability of a result; negative where closures have larger ``errors``, dimensionless."""
+def reject_open(units: ConstraintUnits, errors: Sequence[Scalar], reliability: Scalar, largest: float) -> Scalar:
+    """The reliability of a result; negative if the dimensionless closure ``errors`` are larger than ``largest``."""
     square, factor = units.square_of_constraints(errors)
     return reliability if is_zero(square) else select(square < (largest * factor) ** 2, reliability, -square)
 
 
-def unless_opening(
+def reject_opening(
     units: ConstraintUnits,
     rows: Sequence[Row],
     aims: Sequence[Scalar],
@@ -297,14 +297,14 @@ def unless_opening(
     reliability: Scalar,
     largest: float,
 ) -> Scalar:
-    """The reliability of a result; negative where velocities open loops, whose rates should be ``aims``, faster than
-    ``largest`` times what the velocities of those are who could, and the aims."""
+    """The reliability of a result; negative if the rates of closures deviate from their ``aims`` by more than
+    ``largest`` times the relevant velocities and aims."""
     rates = [row.times(v) - aim for row, aim in zip(rows, aims, strict=True)]
     moving = {c: v[c] for c in sorted({c for row in rows for c in row.numbers if c >= 0})}
-    return unless_faster(units, rates, aims, moving, reliability, largest)
+    return reject_faster(units, rates, aims, moving, reliability, largest)
 
 
-def unless_faster(
+def reject_faster(
     units: ConstraintUnits,
     rates: Sequence[Scalar],
     aims: Sequence[Scalar],
@@ -312,8 +312,8 @@ def unless_faster(
     reliability: Scalar,
     largest: float,
 ) -> Scalar:
-    """The reliability of a result; negative where constraints change faster than they should by ``rates``, by more than
-    ``largest`` times the velocities ``moving`` that could, and the ``aims`` of drives."""
+    """The reliability of a result; negative if the ``rates`` of constraints exceed ``largest`` times the velocities
+    ``moving`` that can cause them, and the ``aims`` of drives."""
     opening, of_constraints = units.square_of_constraints(rates)
     speed, of_velocities = units.square_of_velocities(moving)
     asked, of_aims = units.square_of_constraints(aims)

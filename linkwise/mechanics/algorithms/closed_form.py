@@ -5,12 +5,12 @@ has the pose T where
 
     G = T M^-1 = E_1 E_2 E_3 E_4 E_5 E_6,         M the pose of the hand at zero
 
-Where three axes meet in a point c (Pieper, "The Kinematics of Manipulators under Computer Control", 1968), or three
-neighbours are parallel, G c and the axes of G have projections and lengths that depend on few of the angles; what is
-left in each step is a subproblem (``subproblems.py``).  Arms whose first joints have these properties instead of the
-last are read backwards: G^-1 = E_6^-1 ... E_1^-1.
+If three axes meet in a point c (Pieper, "The Kinematics of Manipulators under Computer Control", 1968), or three
+successive axes are parallel, projections and lengths of G c and of the axes of G depend on few of the angles; each step
+is then a subproblem (``subproblems.py``).  Arms whose first joints have these properties instead of the last are read
+backwards: G^-1 = E_6^-1 ... E_1^-1.
 
-There are up to eight configurations, each made of three choices between two.
+There are up to eight configurations, from three binary choices.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar, dot, select, sqrt
 from ..spatial import IDENTITY, ZERO, Matrix3, Vector3
 from ..spatial.pose import beyond
-from .kinematics import way_to
+from .kinematics import path_transform
 from .subproblems import (
     AxisRotation,
     least,
@@ -33,13 +33,13 @@ from .subproblems import (
     rotation_taking,
     rotations_meeting,
     rotations_reaching,
-    within_half_rotations,
+    wrap_angle,
 )
 
 BRANCHES = 8
 WHOLE = 2.0 * math.pi
-MISSING = 1e6  # squared radians: what a configuration that is none is further from any guess than all that are
-BEYOND = 1e22  # per squared radian beyond a limit: nearest are those within limits, but for a nanoradian
+MISSING = 1e6  # squared radians: penalty of an invalid configuration, larger than any distance from the guess
+BEYOND = 1e22  # penalty per squared radian beyond a limit: those within limits are nearest, but for a nanoradian
 
 Three = tuple[float, float, float]
 
@@ -48,12 +48,12 @@ Three = tuple[float, float, float]
 class ArmGeometry:
     """The axes of six revolute joints, from the base to the hand.
 
-    kind         which of ``SOLUTIONS``, read from the base or, ``backwards``, from the hand
-    axes         (6, 3): unit vectors at zero angles, in axes of our own: ``base``, rows in the world
+    kind         key of ``SOLUTIONS``, read from the base or, ``backwards``, from the hand
+    axes         (6, 3): unit vectors at zero angles, in the axes ``base``, whose rows are in the world
     signs        (6,): of the joints' angles against those about ``axes``; parallel axes point in one direction
-    points       (6, 3): on the axes, and ``centre``, where those axes meet of which the kind says so
+    points       (6, 3): on the axes; ``centre`` is the common point of the axes that meet in this kind
     hand_rotation, hand_position   the inverse of the hand's pose at zero, rotation by rows
-    slack        what ``room`` may be below zero, by round-off or where axes deviate from the kind's
+    slack        tolerance of a negative ``room``, for round-off and axes that deviate from the kind
     size         of the arm, a power of two; ``points``, ``centre`` and ``hand_position`` are in units of it
     """
 
@@ -71,9 +71,8 @@ class ArmGeometry:
 
 
 class Axes(NamedTuple):
-    """Six joint axes, starting with the one that G begins with: directions, points, a point common to several of them,
-    and a unit vector across the last.
-    """
+    """Six joint axes in the order of G: directions, points, a common point of several axes, and a unit vector across
+    the last."""
 
     h: Sequence[Vector3]
     p: Sequence[Vector3]
@@ -82,7 +81,7 @@ class Axes(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """One configuration: six angles, and the least ``room`` of the subproblems that led to it."""
+    """One configuration: six angles, and the least ``room`` of its subproblems."""
 
     angles: Sequence[Scalar]
     room: Scalar
@@ -107,8 +106,7 @@ def _last_three(
     axes: Axes, between: AxisRotation | None, first: Vector3, last: Vector3, aside: Vector3
 ) -> Iterator[tuple[tuple[AxisRotation, AxisRotation, AxisRotation], Scalar]]:
     """Rotations about ``first``, the fifth and the sixth axis that take the last axis and a vector across it to
-    ``last`` and ``aside``; ``between`` lies between the first two.
-    """
+    ``last`` and ``aside``; ``between`` is a known rotation between the first two, or None."""
     h5, h6 = axes.h[4], axes.h[5]
     pairs = pair_taking(first, h5, h6, last, between)
     (outer, inner), (outer2, inner2) = pairs.both
@@ -177,13 +175,12 @@ def _wrist_after_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
 def _planar(
     axes: Axes, k: int, target: Vector3, total: AxisRotation, beyond_: Vector3
 ) -> Iterator[tuple[list[Scalar], Scalar]]:
-    """Angles of three parallel joints k, k + 1, k + 2 whose sum is that of ``total``. They move the point ``beyond_``,
-    given in the third joint's frame at zero, to ``place`` in the first joint's frame.
-    """
+    """Angles of three parallel joints k, k + 1, k + 2 whose sum is the angle of ``total``. They move the point
+    ``beyond_``, given in the third joint's frame at zero, to ``target`` in the first joint's frame."""
     p = axes.p
     pairs = planar_pairs(axes.h[k], p[k + 1] - p[k], p[k + 2] - p[k + 1], target - total.rotate(beyond_))
     for first, second in pairs.both:
-        yield [first.angle, second.angle, within_half_rotations(total.angle - first.angle - second.angle)], pairs.room
+        yield [first.angle, second.angle, wrap_angle(total.angle - first.angle - second.angle)], pairs.room
 
 
 def _parallel_before_meeting_axes(axes: Axes, g: Matrix3, t: Vector3) -> Branches:
@@ -246,8 +243,7 @@ def _parallel_first_before_parallel_axes(axes: Axes, g: Matrix3, t: Vector3) -> 
 
 class Property(NamedTuple):
     """Conditions on axes: which ``meet`` in one point, the centre, and which are ``parallel``; joints counted from
-    zero. ``touching`` axes meet in a point of their own.
-    """
+    zero. ``touching`` axes meet in another point."""
 
     solution: Callable[[Axes, Matrix3, Vector3], Branches]
     meet: tuple[int, ...] = ()
@@ -255,7 +251,7 @@ class Property(NamedTuple):
     touching: tuple[int, ...] = ()
 
 
-#: Kinds of arms in the order in which they are preferred: those with the fewest operations first.
+#: Kinds of arms by preference: those with the fewest operations first.
 SOLUTIONS: dict[str, Property] = {
     "spherical wrist, parallel axes 2 and 3": Property(_wrist_after_parallel_axes, (3, 4, 5), ((1, 2),)),
     "parallel axes 2, 3 and 4, meeting axes 5 and 6": Property(_parallel_before_meeting_axes, (4, 5), ((1, 2, 3),)),
@@ -283,8 +279,8 @@ def branches(geometry: ArmGeometry, target: Matrix) -> list[Branch]:
     base, hand = (Matrix3(*(Vector3(*row) for row in rows)) for rows in (geometry.base, geometry.hand_rotation))
     rotation = base.times(Matrix3(*(Vector3(*row[:3]) for row in target[:3])))
     g = rotation.times(hand)
-    place = Vector3(*(row[3] * (1.0 / geometry.size) for row in target[:3]))
-    t = rotation @ Vector3(*geometry.hand_position) + base @ place
+    target_position = Vector3(*(row[3] * (1.0 / geometry.size) for row in target[:3]))
+    t = rotation @ Vector3(*geometry.hand_position) + base @ target_position
     if geometry.backwards:
         g, t = g.T, -(g.T @ t)
     order = slice(None, None, -1 if geometry.backwards else 1)
@@ -327,9 +323,9 @@ def nearest_branch(
     """The solution nearest to a guess within ``limits`` (2, 6), with whole turns chosen nearest to the guess, and its
     errors [distance, angle]. If there is none, the nearest one clipped to the limits.
 
-    windows   (3, 6): the guess, and whole rotations and angles between -pi and pi, whose sums are the middles of the
-              whole rotations in which angles are taken
-    indices and fixed  where the six joints are in q, and the rest of q
+    windows   (3, 6): the guess; and multiples of 2 pi and angles between -pi and pi, whose sums are the centres of the
+              ranges of 2 pi for the angles
+    indices and fixed  indices of the six joints in q, and the other entries of q
     """
     best: list[Scalar] = []
     least: Scalar = 0.0
@@ -348,7 +344,7 @@ def nearest_branch(
 def _clamp_to_limits(
     angle: Scalar, lower: Scalar, upper: Scalar, guess: Scalar, turns: Scalar, rest: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """An angle within the whole rotation about ``whole + rest``, or at the limit next to it; and the square of how far
+    """An angle within the whole rotation about ``turns + rest``, or at the limit next to it; and the square of how far
     it is from the guess."""
     ahead = rest - angle
     angle = turns + select(ahead > math.pi, angle + WHOLE, select(ahead < -math.pi, angle - WHOLE, angle))
@@ -366,16 +362,15 @@ def _distance(
     indices: tuple[int, ...],
     fixed: tuple[float, ...],
 ) -> list[Scalar]:
-    """Distance and angle to a pose. The angle is approximated by its chord, which is smaller by its cube / 24, and
-    larger if the matrix is not a rotation.
-    """
+    """Distance and angle to a pose. The angle is approximated by its chord: smaller by angle^3 / 24, but larger if the
+    matrix is not a rotation."""
     q = list(fixed)
     for at, angle in zip(indices, angles, strict=True):
         q[at] = angle
-    rotation, position = beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), frame))
-    way = [p - row[3] for p, row in zip(position, target[:3], strict=True)]
+    rotation, position = beyond((IDENTITY, ZERO), path_transform(Configuration(tree, q), frame))
+    offset = [p - row[3] for p, row in zip(position, target[:3], strict=True)]
     off = [
         a - b for row, target_row in zip(rotation, target, strict=False) for a, b in zip(row, target_row, strict=False)
     ]
     last = [*target[3][:3], target[3][3] - 1.0]
-    return [sqrt(dot(way, way)), sqrt(0.5 * dot(off, off) + dot(last, last))]
+    return [sqrt(dot(offset, offset)), sqrt(0.5 * dot(off, off) + dot(last, last))]

@@ -1,5 +1,5 @@
-"""Back to the loops: positions and velocities of a closed mechanism moved the least that closes them (spencer2004 3.10,
-3.11), by the elimination that closed dynamics uses."""
+"""Projection onto the constraints: the smallest change of positions and velocities that closes the loops (spencer2004
+3.10, 3.11), by the elimination of constrained dynamics."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .contact_dynamics import made_orthogonal
 from .loop_constraints import closures, driven_rates
 
 PASSES = 2
-SETTLED = 1e-6  # rad, sizes of loops: a larger last correction leaves loops open by its square, more than round-off
-BOUNDED = 1e36  # squares of velocities: larger ones are no numbers soon, in single precision at once
+SETTLED = 1e-6  # rad, sizes of loops: after a larger last correction, loops are open by its square, more than round-off
+BOUNDED = 1e36  # squares of velocities: larger ones overflow soon, in single precision at once
 
-Part = dict[int, Scalar]  # of a vector over coordinates: that of one cluster
+Part = dict[int, Scalar]  # from a vector over all coordinates to a cluster's part
 
 
 @dataclass(frozen=True)
 class Projected:
-    """A projected state, and whether it can be relied on.
+    """A projected state and its reliability.
 
-    firmness   positive where pivots are large enough
-    closing    positive where nothing is left open
+    firmness   positive if pivots are large enough
+    closing    positive if nothing is left open
     extremes   of the pivots, see ``Solution``
     """
 
@@ -43,7 +43,7 @@ class Projected:
 
     @property
     def margins(self) -> list[Scalar]:
-        """All positive where it can be relied on."""
+        """All positive if reliable."""
         return [*self.firmness, *self.closing]
 
     @property
@@ -62,11 +62,11 @@ class Projected:
     reason=CLUSTERS,
 )
 def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETTLED) -> tuple[list[Scalar], Scalar]:
-    """(nq + nv,) and (): q with its loops closed and v without what opens them, both moved the least, lengths in units
-    of the loops' sizes; and whether they can be relied on: above 1 if so, by the square of the smallest pivot relative
-    to the largest, which is small near singular positions."""
+    """(nq + nv,) and (): q with loops closed and v consistent with them, both changed the least, lengths in units of
+    the loops' sizes.  The reliability is above 1 if reliable; it is computed from the square of the smallest pivot
+    relative to the largest, which is small near singular positions."""
     projected = project(tree, q, v, fronts, settled, PASSES)
-    return [*projected.q, *projected.v], if_positive(projected.margins, RELIABLE + projected.conditioning)
+    return [*projected.q, *projected.v], zero_unless_positive(projected.margins, RELIABLE + projected.conditioning)
 
 
 @algorithm(
@@ -76,10 +76,10 @@ def closed_projection(tree: Tree, q, v, *, fronts: Fronts, settled: float = SETT
     reason=CLUSTERS,
 )
 def closed_assembly_iteration(tree: Tree, q, *, fronts: Fronts) -> tuple[list[Scalar], Scalar]:
-    """(nq,) and (): one iteration of Gauss and Newton towards closed loops, by the shortest step that closes them to
-    first order; and whether it can be relied on, as of ``closed_projection``."""
+    """(nq,) and (): one Gauss-Newton iteration towards closed loops, by the shortest step that closes them to first
+    order; and its reliability, as of ``closed_projection``."""
     projected = project(tree, q, [0.0] * tree.mechanism.nv, fronts, SETTLED, passes=1)
-    return projected.q, if_positive(projected.firmness, RELIABLE + projected.conditioning)
+    return projected.q, zero_unless_positive(projected.firmness, RELIABLE + projected.conditioning)
 
 
 def project(
@@ -91,12 +91,12 @@ def project(
     passes: int,
     nearby: Sequence[Row] | None = None,
 ) -> Projected:
-    """The state moved the least that closes the loops.
+    """The state with loops closed by the smallest change.
 
-    Every pass linearizes them: G u + g = 0 has the solutions K y + k, of which q moves along the shortest, k less its
-    part along K.  Passes converge quadratically, so the velocities are those of the configuration before the last, tiny
-    correction; what is wrong with a pass before shows in the size of that.  The first pass takes G from ``nearby``,
-    where it has been eliminated already.
+    Every pass linearizes them: G u + g = 0 has the solutions K y + k, and q moves along the shortest solution: k less
+    its part along K.  Passes converge quadratically, so velocities are projected at the configuration before the last,
+    tiny correction, whose size shows errors of previous passes.  The first pass takes G from ``nearby``, where it is
+    eliminated already.
     """
     firmness: list[Scalar] = []
     closing: list[Scalar] = []
@@ -106,8 +106,8 @@ def project(
     for number in range(passes):
         at, last = Configuration(tree, q), number == passes - 1
         change: list[Scalar] = [0.0] * tree.mechanism.nv
-        for place, (cluster, cluster_fronts) in enumerate(zip(clusters(tree.mechanism), fronts.clusters, strict=True)):
-            order = fronts.sweep(place)
+        for k, (cluster, cluster_fronts) in enumerate(zip(clusters(tree.mechanism), fronts.clusters, strict=True)):
+            order = fronts.sweep(k)
             if order is not None:
                 swept = LeastChanges(at, cluster, v, order, units)
                 for c, x in swept.closing().items():
@@ -122,11 +122,11 @@ def project(
                 continue
             rows: dict[int, Row] = {}
             rates: dict[int, Scalar] = {}
-            for way in map(at.way, cluster.loops):
-                places = range(way.rows.start, way.rows.stop)
-                known = None if nearby is None or number else [nearby[r] for r in places]
-                rows.update(zip(places, closures(at, way, known), strict=True))
-                rates.update(dict.fromkeys(places, way.aim.velocity))
+            for path in map(at.way, cluster.loops):
+                indices = range(path.rows.start, path.rows.stop)
+                known = None if nearby is None or number else [nearby[r] for r in indices]
+                rows.update(zip(indices, closures(at, path, known), strict=True))
+                rates.update(dict.fromkeys(indices, path.aim.velocity))
             motion = eliminate(rows, cluster.coordinates, cluster_fronts, units)
             along, offset = _Tangent(motion), motion.plain_offset
             shortest = {c: offset[c] - x for c, x in along.part(offset).items()}
@@ -155,8 +155,8 @@ def project_active(
     units: ConstraintUnits,
     limits: tuple[float, int],
 ) -> Projected:
-    """The state moved the least that closes the loops whose number in ``active`` is 1 and not 0, as ``project`` moves
-    it for all.  ``limits`` are the largest last correction, dimensionless, and the number of passes."""
+    """The state with active loops closed by the smallest change, as by ``project``; a loop is active if its number in
+    ``active`` is 1. ``limits``: largest last correction, dimensionless, and number of passes."""
     if not tree.mechanism.loops:
         return Projected(list(q), list(v), [], [], [])
     settled, passes = limits
@@ -165,7 +165,7 @@ def project_active(
     consistent, firmness = list(v), []
     for number in range(passes):
         at = Configuration(tree, q)
-        rows = [row for way in at.ways for row in closures(at, way)]
+        rows = [row for path in at.ways for row in closures(at, path)]
         loops = made_orthogonal(tree, rows, active, units, columns)[2]
         if number == passes - 1:
             aims = loops.within(loops.with_products(driven_rates(at)))
@@ -181,16 +181,16 @@ def project_active(
     return Projected(list(q), consistent, firmness, closing, [])
 
 
-def if_positive(margins: Sequence[Scalar], value: Scalar) -> Scalar:
-    """The value where all margins are positive numbers, else 0."""
+def zero_unless_positive(margins: Sequence[Scalar], value: Scalar) -> Scalar:
+    """The value if all margins are positive numbers, else 0."""
     for margin in margins:
         value = select(margin > 0.0, value, 0.0)
     return value
 
 
 class _Tangent:
-    """The velocities that the loops of a cluster allow, K y for any y, in dimensionless coordinates: K (K* K)^-1 K* is
-    the projection onto them."""
+    """The velocities K y that the loops of a cluster allow, in dimensionless coordinates: K (K* K)^-1 K* is the
+    projection onto them."""
 
     def __init__(self, motion: Solution):
         basis = motion.plain_basis

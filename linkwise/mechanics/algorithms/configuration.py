@@ -33,7 +33,7 @@ def drift(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], dt: Scalar) -> l
 
 
 def kick_bias(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
-    """(nv,): what accelerations lack of the change of velocities that ``drift`` transports (``Joint.kick_bias``)."""
+    """(nv,): changes of velocities that ``drift`` transports, less accelerations (``Joint.kick_bias``)."""
     m = tree.mechanism
     return [x for b in m.bodies if not b.mimic for x in b.kind.kick_bias(list(v[m.v_index(b.joint)]))]
 
@@ -68,7 +68,7 @@ def difference_derivatives(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar
 @algorithm(("q", "v", "dt"), "tangent_partials", reason=MANIFOLD)
 def integrate_derivatives(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], dt: Scalar) -> list[list[list[Scalar]]]:
     """(2, nv, nv): along which tangents ``integrate(q, v, dt)`` moves per unit tangent motion of q, and per v."""
-    end = integrate(tree, q, v, dt)  # whose difference to what is near is the tangent that leads there
+    end = integrate(tree, q, v, dt)  # the difference from a nearby q is the tangent vector towards it
 
     def by_q(unit: list[float]) -> list[Scalar]:
         return difference(tree, end, integrate(tree, moving(tree, q, unit), v, dt))
@@ -81,7 +81,7 @@ def integrate_derivatives(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], 
 
 
 def _slopes(tree: Tree, along: Callable[[list[float]], list[Scalar]]) -> list[list[Scalar]]:
-    """(nv, nv): column k has the first derivatives of what is computed along unit k."""
+    """(nv, nv): column k holds the first derivatives of ``along(unit k)``."""
     n = tree.mechanism.nv
     columns = ([parts(x)[1] for x in along([1.0 if i == k else 0.0 for i in range(n)])] for k in range(n))
     return [list(row) for row in zip(*columns, strict=True)]
@@ -94,7 +94,7 @@ def difference_bias(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar], v: S
 
 
 def _independent(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]):
-    """Kind and own parts of q and v of every joint that has coordinates."""
+    """Joint kind with its slices of q and v, for every joint with coordinates."""
     m = tree.mechanism
     for body in m.bodies:
         if not body.mimic:

@@ -2,12 +2,12 @@
 
     v = K y + k,    K* M K = m m*,    nu = m* y = m^-1 K* M (v - k),    v* M v = nu* nu  where k = 0
 
-K are motions that the constraints allow and k the velocities that drives ask for.  m is eliminated from the last column
-of K to the first, and columns go cluster by cluster: its blocks are the innovations factors D^(1/2) of the clusters.
-Without normalization xi = d^(-1/2) nu and U unit triangular in place of m = U d^(1/2).
+K are motions that the constraints allow and k the velocities prescribed by drives.  m is eliminated from the last
+column of K to the first, and columns go cluster by cluster: its blocks are the innovations factors D^(1/2) of the
+clusters. Without normalization xi = d^(-1/2) nu and U unit triangular in place of m = U d^(1/2).
 
-nu are rates of no coordinates, with loops as without, so that nonholonomic constraints are as good as any.  Their rates
-are slopes of nu along the motion: q moves with v, and v with the accelerations of the constrained mechanism.
+nu are quasi-velocities, not rates of coordinates, so nonholonomic constraints need no special treatment.  Their rates
+are derivatives of nu along the motion: q moves with v, and v with the constrained accelerations.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ..spatial.motion import NO_MOTION
 from . import diagonal, inertia_derivatives
 from . import diagonal_by_elimination as by_elimination
 from . import expressions as ex
-from .algorithm import SOLVES_CONSTRAINED, SOLVES_TREE, Algorithm, register, where_independent
+from .algorithm import SOLVES_CONSTRAINED, SOLVES_TREE, Algorithm, register, skip_mimic_joints
 from .closed_dynamics import ClosedMotion, known
 from .configuration import coordinate_rates
-from .diagonal_by_elimination import Factors, by_columns
+from .diagonal_by_elimination import Factors, apply_columnwise
 from .dynamics import mass_matrix
 from .independent_coordinates import Tangents, Vector, times
 from .loop_constraints import constraints, driven_accelerations, driven_rates
@@ -40,10 +40,9 @@ Ways = Callable[..., Any]
 
 
 class AllowedMotions:
-    """v = K y + k of a configuration, and K* M K; what is known of it where the elimination can be relied on.
+    """v = K y + k at a configuration, and K* M K; values are NaN where the elimination is unreliable.
 
-    independent   joints whose velocities are y, or places of these in v; else those that the elimination leaves free,
-                  chosen by the state
+    independent   joints whose velocities are y, or their indices in v; by default the elimination chooses by the state
     rates         (m,): of the drives
     """
 
@@ -144,8 +143,8 @@ def forces_of_all(
 def torques(
     tree: Tree, q: Vector, eps: Vector, normalized: bool = True, *, fronts: Fronts, independent_velocities: Names = None
 ) -> Vector:
-    """(nv,): of the joint forces with K* tau = m epsilon those that need no forces of the constraints from rest,
-    tau = M K (K* M K)^-1 m epsilon."""
+    """(nv,): among joint forces with K* tau = m epsilon, those that produce no constraint forces from rest, tau = M K
+    (K* M K)^-1 m epsilon."""
     motions = AllowedMotions(tree, q, fronts, independent_velocities)
     factors = motions.factors(normalized)
     accelerations = factors.solve_adjoint(
@@ -159,7 +158,7 @@ def factor(
 ) -> Matrix:
     """(p, p): m, or U."""
     motions = AllowedMotions(tree, q, fronts, independent_velocities)
-    return motions.known_matrix(by_columns(motions.factors(normalized).times, len(motions.columns)))
+    return motions.known_matrix(apply_columnwise(motions.factors(normalized).times, len(motions.columns)))
 
 
 def factor_inverse(
@@ -167,7 +166,7 @@ def factor_inverse(
 ) -> Matrix:
     """(p, p): m^-1, or U^-1."""
     motions = AllowedMotions(tree, q, fronts, independent_velocities)
-    return motions.known_matrix(by_columns(motions.factors(normalized).solve, len(motions.columns)))
+    return motions.known_matrix(apply_columnwise(motions.factors(normalized).solve, len(motions.columns)))
 
 
 # -- along motions ----------------------------------------------------------------------------------------
@@ -259,7 +258,7 @@ REDUCED = "quasi-velocities of the motions that constraints allow, which are eli
 
 
 def _recursion(coupled: Ways, independent: Ways) -> Ways:
-    """The one that serves a tree: where joints mimic others their coordinates are coupled."""
+    """The recursion for a tree: coordinates are coupled if joints mimic others."""
 
     def chosen(tree: Tree, *arrays: Any, normalized: bool = True, **ports: Any) -> Any:
         serving = coupled if tree.mechanism.coordinates.mimic_joints else independent
@@ -272,7 +271,7 @@ def _recursion(coupled: Ways, independent: Ways) -> Ways:
 def _register(
     name: str, inputs: tuple[str, ...], output: str, recursion: Ways, within: Ways, allowed: Any = "", **more: Any
 ) -> None:
-    """Of trees, and of mechanisms with constraints, whose result is called ``allowed`` if it is another."""
+    """Register for trees, and for mechanisms with constraints, whose result is named ``allowed`` if it differs."""
     called, ports = f"diagonal_{name}", more.get("ports", ())
     register(Algorithm(called, inputs, output, recursion, ("normalized",), requires=SOLVES_TREE, **more))
     options = ("normalized", "fronts", "independent_velocities")
@@ -303,7 +302,7 @@ for _name, _inputs, _output, _coupled, _within in (
         _output,
         _coupled,
         _within,
-        expression=where_independent(ex.DIAGONALIZING[_name]),
+        expression=skip_mimic_joints(ex.DIAGONALIZING[_name]),
         reason=COUPLED,
         on_tree=lambda tree: tree.regrouped,
     )

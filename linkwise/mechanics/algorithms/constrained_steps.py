@@ -1,12 +1,12 @@
-"""Steps in time within constraints: of all of them by elimination, or of those that a schedule has hold by multipliers.
+"""Time steps with constraints: all of them by elimination, or scheduled ones by multipliers.
 
-A step under a schedule, ``active``, begins with the impact of the constraints that hold in it: velocities jump by
-v+ - v = -M^-1 G* (G M^-1 G*)^+ G v, as in ``lw.contact.impact``.  Constraints that held in the step before have G v = 0
-already, so only those that engage change anything; those that let go have no part in it.
+A step under a schedule, ``active``, begins with the impact of its active constraints: velocities jump by v+ - v = -M^-1
+G* (G M^-1 G*)^+ G v, as in ``lw.contact.impact``.  Constraints that were active in the step before have G v = 0
+already, so only newly engaged ones cause a change; released ones have no effect.
 
-Feet and hands (``holds_where_it_engages``) are anchored where they are as the step begins.  While one holds, every step
-ends with it there, so that its anchor is where it engaged: a foot that is lifted may be put down elsewhere.  Other
-constraints close as the mechanism has them.
+Feet and hands (``holds_where_it_engages``) are anchored at their pose at the start of a step.  While one holds, every
+step ends with it there, so that the anchor is where it engaged: a lifted foot may be put down elsewhere.  Other
+constraints close as defined in the mechanism.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ..recursions.loops import walk
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Scalar
 from .algorithm import SOLVES_CONSTRAINED, Algorithm, register
-from .closed_dynamics import CLOSED, CLUSTERS, FAR, ClosedMotion, unless_open
-from .closed_projection import PASSES, SETTLED, if_positive, project, project_active
+from .closed_dynamics import CLOSED, CLUSTERS, FAR, ClosedMotion, reject_open
+from .closed_projection import PASSES, SETTLED, project, project_active, zero_unless_positive
 from .contact_dynamics import HeldMotion, Impact
 from .integration import METHODS, STEP, Method, Tableau, Vector, advanced
 from .resisted_dynamics import Resistances, with_resisting_joints
@@ -35,14 +35,14 @@ NO_RESISTANCES = Resistances({}, {})
 
 
 class ConstrainedStep:
-    """A step in time within constraints.
+    """A time step with constraints.
 
-    tree     on which it is made: what a schedule holds is anchored where it is
-    v        the velocities that it begins with, after the impact of constraints that engage
-    active   (number of loops,): 1 for those that hold, 0 for those that do not; None: all hold, and stay as they are
+    tree     the tree of the step: scheduled contacts are anchored at their present pose
+    v        the initial velocities, after the impact of newly engaged constraints
+    active   (number of loops,): 1 for active, 0 for inactive; None: all are active throughout
     settled  the largest last correction of positions, in radians and sizes of loops
-    drives   by moment of the step (``Method.moments``), what each drive asks for: (position, velocity, acceleration);
-             None: what ``tree`` has, at all moments
+    drives   by moment of the step (``Method.moments``), each drive's prescribed (position, velocity, acceleration);
+             None: the values of ``tree``, at all moments
     """
 
     def __init__(
@@ -78,39 +78,43 @@ class ConstrainedStep:
         resistances: Resistances = NO_RESISTANCES,
         c: float = 0.0,
     ) -> Vector:
-        """(nv,): of one stage, after the part c of the step."""
+        """(nv,): accelerations of one stage, after the part c of the step."""
         tree, units = with_resisting_joints(self._at(self.tree, c), resistances), self._fronts.units
         if self.active is None:
             self._stages.append(ClosedMotion(tree, q, v, wrenches, self._fronts, resistances.links))
             return self._stages[-1].under(tau)
         held = HeldMotion(tree, q, v, wrenches, self.active, units, resistances=resistances.links)
-        found = held.under(tau)
+        accelerations = held.under(tau)
         self._doubt.append(held.doubt)
-        return found
+        return accelerations
 
     def end(self, method: Method, reached: Sequence[Scalar], dt: Any) -> tuple[Vector, Scalar, Scalar]:
-        """The state with its constraints closed, what follows (nq + nv,) in ``reached`` unchanged; whether the step can
-        be relied on: above 1 if so, else it was too long to close loops, or too near a singular position; and the
-        square of about the fewest such steps to a singular position, which is not looked for under a schedule."""
+        """The final state, its reliability, and a distance from singular positions.
+
+        The state has its constraints closed; entries after (nq + nv,) in ``reached`` are unchanged.  The reliability is
+        above 1 if the step is reliable; otherwise it was too long to close loops, or too near a singular position.  The
+        distance is the square of approximately the fewest such steps to a singular position; it is not computed under a
+        schedule.
+        """
         mechanism = self.tree.mechanism
         ends = mechanism.nq, mechanism.nq + mechanism.nv
         q, v, more = reached[: ends[0]], reached[ends[0] : ends[1]], reached[ends[1] :]
         tree = self._at(self.tree, 1.0)
         passes = PASSES if isinstance(method, Tableau) and method.order > 2 else PASSES + 1
         if self.active is not None:
-            found = project_active(tree, q, v, self.active, self._fronts.units, (self._settled, passes))
-            margins = [*(1.0 - doubt for doubt in self._doubt), *found.margins]
-            reliability = unless_open(self._fronts.units, self._open, if_positive(margins, 2.0), CLOSED)
-            return [*found.q, *found.v, *more], reliability, FAR**2
-        # The last stage of a tableau, whose loops are eliminated already, is near the end.
+            projected = project_active(tree, q, v, self.active, self._fronts.units, (self._settled, passes))
+            margins = [*(1.0 - doubt for doubt in self._doubt), *projected.margins]
+            reliability = reject_open(self._fronts.units, self._open, zero_unless_positive(margins, 2.0), CLOSED)
+            return [*projected.q, *projected.v, *more], reliability, FAR**2
+        # The last stage of a tableau is near the end, and its loops are eliminated already.
         nearby = self._stages[-1].rows if isinstance(method, Tableau) else None
-        found = project(tree, q, v, self._fronts, self._settled, passes, nearby)
-        margins = [*(margin for stage in self._stages for margin in stage.margins), *found.margins]
-        reliability, length = if_positive(margins, 2.0), dt.item() if hasattr(dt, "item") else dt
-        return [*found.q, *found.v, *more], reliability, self._stages[0].steps_to_singular(self.v, length)
+        projected = project(tree, q, v, self._fronts, self._settled, passes, nearby)
+        margins = [*(margin for stage in self._stages for margin in stage.margins), *projected.margins]
+        reliability, length = zero_unless_positive(margins, 2.0), dt.item() if hasattr(dt, "item") else dt
+        return [*projected.q, *projected.v, *more], reliability, self._stages[0].steps_to_singular(self.v, length)
 
     def _at(self, tree: Tree, c: float) -> Tree:
-        """The tree with what its drives ask for after the part c of the step."""
+        """The tree with prescribed motions at the part c of the step."""
         if self._drives is None:
             return tree
         known = min(self._drives, key=lambda moment: abs(moment - c))
@@ -119,7 +123,7 @@ class ConstrainedStep:
 
 
 def anchored(tree: Tree, q: Sequence[Scalar]) -> Tree:
-    """The tree with feet and hands held where they are at q."""
+    """The tree with feet and hands anchored at their pose at q."""
     mechanism, sides = tree.mechanism, dict(tree.sides)
     numbers = [k for k, loop in enumerate(mechanism.loops) if holds_where_it_engages(mechanism, loop)]
     free = dataclasses.replace(tree, sides=sides | {("pose_a", k): np.eye(4) for k in numbers})
@@ -138,31 +142,31 @@ def anchored(tree: Tree, q: Sequence[Scalar]) -> Tree:
 
 
 def holds_where_it_engages(mechanism: Mechanism, loop: Constraint) -> bool:
-    """Whether a constraint under a schedule holds a point or a frame where that is as it engages: ball joints and fixed
-    ones on the ground (side A), and what ``hold_contacts`` holds."""
+    """Whether a scheduled constraint holds a point or frame at its pose on engagement: ball and fixed joints on the
+    ground (side A), and contacts of ``hold_contacts``."""
     if not isinstance(loop, Loop) or not isinstance(loop.kind, Joint) or (loop.kind.nv and not loop.kind.is_ball):
         return False
     return loop.holds_frame or mechanism.frame(loop.link_a).body < 0
 
 
 def _open_errors(tree: Tree, q: Sequence[Scalar], active: Sequence[Scalar]) -> list[Scalar]:
-    """(m,): how far those are open that hold, and are not anchored where they are."""
-    found: list[Scalar] = []
-    for way, on in zip(Configuration(tree, q).ways, active, strict=True):
-        is_anchored = holds_where_it_engages(tree.mechanism, way.loop)
-        found += [0.0 if is_anchored else x * on for x in way.closure()]
-    return found
+    """(m,): closure errors of active constraints that are not anchored at their present pose."""
+    errors: list[Scalar] = []
+    for path, on in zip(Configuration(tree, q).ways, active, strict=True):
+        is_anchored = holds_where_it_engages(tree.mechanism, path.loop)
+        errors += [0.0 if is_anchored else x * on for x in path.closure()]
+    return errors
 
 
 def closed_step(
     method: Method, tree: Tree, q, v, tau, dt, wrenches=None, active=None, *, fronts: Fronts, settled: float = SETTLED
 ) -> tuple[Vector, Scalar, Scalar]:
-    """(nq + nv,), () and (): q and v after dt, loops closed; whether they can be relied on: above 1 if so, else the
-    step was too long to close loops, or too near a singular position for the elimination; and the square of about the
-    fewest such steps to a singular position: where they are few, they do not resolve the motion.
+    """(nq + nv,), () and (): q and v after dt, loops closed; the reliability: above 1 if reliable, otherwise the step
+    was too long to close loops, or too near a singular position for the elimination; and the square of approximately
+    the fewest such steps to a singular position: a small number means that steps do not resolve the motion.
 
-    With ``active`` those constraints hold whose number in it is 1, after an impact of those that engage; feet and hands
-    hold where they are.
+    With ``active``, constraints with number 1 hold, after an impact of newly engaged ones; feet and hands are anchored
+    at their present pose.
     """
     step = ConstrainedStep(tree, q, v, active, fronts, settled)
     reached = advanced(method, step.tree, q, step.v, dt, lambda q, v, *_: step.accelerations(q, v, tau, wrenches))
@@ -170,7 +174,7 @@ def closed_step(
 
 
 def register_constrained_steps(name: str, method: Method) -> None:
-    """Make the steps of a method known for mechanisms with constraints."""
+    """Register the steps of a method for mechanisms with constraints."""
     register(
         Algorithm(
             f"closed_{name}_step",

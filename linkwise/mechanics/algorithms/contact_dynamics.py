@@ -1,9 +1,9 @@
-"""Loops that hold or let go, by a number per loop: accelerations, forces of the loops, impacts.
+"""Constrained dynamics with active and inactive loops, by a number per loop: accelerations, constraint forces, impacts.
 
-Where it is in doubt which constraints are independent, results are not numbers.
+Results are NaN if it is doubtful which constraints are independent.
 
-Where forces are not unique, the least are taken, a force counting as a torque at the mechanism's length
-(``ConstraintUnits``).
+Constraint forces that are not unique are those of least norm, with a force counting as a torque at the mechanism's
+length (``ConstraintUnits``).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .loop_constraints import LOOPS, constraints, driven_rates, loop_motion_maps
 HELD = "clusters of links whose loops hold or let go, by a number per loop, are eliminated together"
 ACTIVE, PUSHED = ("active",), ("active", "wrenches")
 
-Sweeps = tuple[SweepOrder | None, ...]  # by cluster, see ``Fronts``; for all constraints, none of which lets go
+Sweeps = tuple[SweepOrder | None, ...]  # by cluster, see ``Fronts``; for all constraints, which are always active
 _of_forces = partial(
     algorithm,
     ("q", "v", "tau"),
@@ -57,7 +57,7 @@ _of_impacts = partial(
     algorithm, ("q", "v"), options=("units",), reason=HELD, ports=ACTIVE, requires=SOLVES_WITH_MULTIPLIERS
 )
 _of_motors = partial(algorithm, output="tau", options={"actuated": lambda mech: None, "units": None}, reason=HELD)
-INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and forces that miss more of those asked for
+INCONSISTENT = 1e-8  # relative tolerances: accelerations that open loops, and forces that miss the requested ones
 
 
 @algorithm(
@@ -71,14 +71,15 @@ INCONSISTENT = 1e-8  # relative: accelerations that open loops faster, and force
 def closed_forward_dynamics(
     tree: Tree, q, v, tau, active=None, wrenches=None, status: bool = False, *, fronts: Fronts, singular: bool = False
 ) -> Any:
-    """(nv,): accelerations under joint forces, with all constraints by elimination, with those that are ``active`` by
-    multipliers; not numbers where a pivot vanishes that the elimination relies on.
+    """(nv,): accelerations under joint forces, with all constraints by elimination, or the ``active`` ones by
+    multipliers; NaN if a pivot of the elimination vanishes.
 
-    singular   small clusters are eliminated by the rank that their constraints have at the state, for singular
-               positions and beside them
-    status     () and () too, and accelerations are numbers wherever they can be computed: the reliability, above 1
-               where these can be relied on, small if pivots of the elimination are (``Solution.reliability``), negative
-               if loops may be open by mistake; and the same if the velocities keep them closed, else negative
+    singular   small clusters are eliminated by the rank of their constraints at the state, for positions at and near
+               singularities
+    status     also return two numbers, and accelerations wherever they can be computed.  The reliability is above 1 if
+               reliable, small for small pivots of the elimination (``Solution.reliability``), negative if loops may be
+               open by mistake.  The consistency equals it if the velocities keep loops closed, and is negative
+               otherwise
     """
     if singular:
         fronts = fronts.by_rank([cluster.coordinates for cluster in clusters(tree.mechanism)]) or fronts
@@ -90,8 +91,8 @@ def closed_forward_dynamics(
     accelerations = motion.under(tau)
     if not status:
         return motion.known(accelerations)
-    reliability = motion.unless_open(motion.reliability, CLOSED)
-    return accelerations, reliability, motion.unless_opening(v, reliability, KEPT_CLOSED)
+    reliability = motion.reject_open(motion.reliability, CLOSED)
+    return accelerations, reliability, motion.reject_opening(v, reliability, KEPT_CLOSED)
 
 
 #: The name of accelerations with their status from before there were ports.
@@ -110,8 +111,7 @@ register(
 def multipliers(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> list[Scalar]:
-    """(m,): lambda of M a + h = tau - G* lambda, those of least norm, dimensionless; zero of loops that are not
-    active."""
+    """(m,): lambda of M a + h = tau - G* lambda, of least dimensionless norm; zero for inactive loops."""
     motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     motion.under(tau)
     return motion.known(motion.multipliers())
@@ -139,7 +139,7 @@ def loop_reactions(
 def joint_wrenches(
     tree: Tree, q, v, tau, wrenches=None, active=None, *, units: ConstraintUnits, sweeps: Sweeps = ()
 ) -> Matrix:
-    """(n_links, 6): what each joint of the tree transmits onto its link."""
+    """(n_links, 6): the wrench that each joint of the tree transmits onto its link."""
     motion = HeldMotion(tree, q, v, wrenches, active, units, sweeps)
     rates = motion.known(motion.under(tau))
     return joint_wrenches_within_loops(tree, q, v, rates, motion.multipliers(), wrenches)
@@ -153,8 +153,8 @@ def joint_wrenches(
     on_tree=at_user_origins,
 )
 def joint_wrenches_within_loops(tree: Tree, q, v, a, multipliers, wrenches=None) -> Matrix:
-    """Joint wrenches from accelerations and multipliers: the forces of loops act on the links that carry their sides,
-    those of couplings in the joints themselves."""
+    """Joint wrenches from accelerations and multipliers. Forces of loops act on the links that carry their sides,
+    forces of couplings in the joints themselves."""
     expression = ex.joint_wrenches(ex.forces_on_links(wrenches is not None) + L.T @ loop_vector("multipliers"))
     forces = list(multipliers)
     for loop in tree.mechanism.loops:
@@ -182,9 +182,9 @@ def inverse_dynamics(
     tree: Tree, q, v, a, wrenches=None, active=None, *, units: ConstraintUnits, actuated=None
 ) -> list[Scalar]:
     """(nv,): the least joint forces at the actuated joints (default: all) that produce accelerations within the active
-    loops.  With N the projection on motions that loops allow and S the actuated coordinates, N S tau = N load.
+    loops.  With N the projection onto allowed motions and S the actuated coordinates, N S tau = N load.
 
-    Velocities are counted in units of the mechanism's length, so that forces times these are all moments.
+    Velocities are in units of the mechanism's length, so that all conjugate forces are moments.
     """
     load = apply(ex.inverse_dynamics(ex.forces_on_links(wrenches is not None)), tree, q, v=v, a=a, wrenches=wrenches)
     columns = [units.force(c) for c in range(tree.mechanism.nv)]
@@ -213,9 +213,9 @@ def motor_forces(
     actuated: Sequence[str] | None = None,
     nearest: bool = False,
 ) -> list[Scalar]:
-    """(nv,): the least joint forces at the actuated joints (default: all) that do what joint forces ``tau`` do on
-    motions that the active constraints allow, K* tau_m = K* tau; linear in tau.  ``nearest``: what comes nearest to
-    that, where they cannot."""
+    """(nv,): the least joint forces at the actuated joints (default: all) equivalent to joint forces ``tau`` on motions
+    that the active constraints allow, K* tau_m = K* tau; linear in tau. ``nearest``: the best approximation if there is
+    no exact solution."""
     columns = [units.force(c) for c in range(tree.mechanism.nv)]
     rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
     loops = made_orthogonal(tree, rows, active, units, columns)[2]
@@ -230,22 +230,22 @@ def _shared(
     actuated: Sequence[str] | None,
     nearest: bool = False,
 ) -> list[Scalar]:
-    """A load on all joints, shared by the actuated ones; not numbers where they cannot carry it, unless what comes
-    ``nearest`` is wanted."""
+    """A load on all joints, shared by the actuated ones; NaN if these cannot carry it, unless the ``nearest``
+    approximation is requested."""
     moments = [_times(x, unit) for x, unit in zip(load, columns, strict=True)]
     doubt = loops.doubt
     tau = loops.split(moments)[1]
-    places = list(range(mech.nv)) if actuated is None else _places(mech, actuated)
-    if len(places) < mech.nv:
-        moved = [loops.split([1.0 if c == place else 0.0 for c in range(mech.nv)])[1] for place in places]
+    indices = list(range(mech.nv)) if actuated is None else _places(mech, actuated)
+    if len(indices) < mech.nv:
+        moved = [loops.split([1.0 if c == index else 0.0 for c in range(mech.nv)])[1] for index in indices]
         reach = orthogonalized(moved)
         components, missing = reach.split(tau)
-        most = sum((dot(vector, vector) for vector in moved), 0.0)  # of unit forces: next to nothing at a dead centre
+        most = sum((dot(vector, vector) for vector in moved), 0.0)  # of unit forces: almost zero at a dead centre
         if not nearest:
             doubt = doubt + reach.doubt + _exceeds(missing, moments) + select(most < SUFFICIENT**2, 1.0, 0.0)
         tau = [0.0] * mech.nv
-        for place, force in zip(places, reach.least_combination(components), strict=True):
-            tau[place] = force
+        for index, force in zip(indices, reach.least_combination(components), strict=True):
+            tau[index] = force
     return known(doubt, [_times(x, 1.0 / unit) for x, unit in zip(tau, columns, strict=True)])
 
 
@@ -254,15 +254,15 @@ def _times(x: Scalar, factor: float) -> Scalar:
 
 
 def _places(mech: Mechanism, names: Sequence[str]) -> list[int]:
-    """Places in v of actuated joints and single coordinates, each once."""
-    places: dict[int, None] = {}
+    """Indices in v of actuated joints and single coordinates, without duplicates."""
+    chosen: dict[int, None] = {}
     for name in names_of(names):
         single = None if name in mech.joint_names else mech.coordinates.index("v", name)
         if single is None and mech.bodies[mech.body_index(name)].mimic:
             raise MechanismError(f"actuated names joint {name!r}, which mimics another: name that one")
         indices = mech.v_index(name) if single is None else slice(single, single + 1)
-        places.update(dict.fromkeys(range(indices.start, indices.stop)))
-    return list(places)
+        chosen.update(dict.fromkeys(range(indices.start, indices.stop)))
+    return list(chosen)
 
 
 def _opens(
@@ -287,7 +287,7 @@ def _size(x: Scalar) -> Scalar:
 
 
 class HeldMotion(ClosedMotion):
-    """A mechanism at one state whose loops hold where ``active`` is 1 and let go where it is 0."""
+    """A mechanism at one state; loops hold if ``active`` is 1 and are open if it is 0."""
 
     def __init__(
         self,
@@ -317,20 +317,20 @@ class HeldMotion(ClosedMotion):
 
     @property
     def doubt(self) -> Scalar:
-        """0 where the independent constraints are certain, 1 or more where they are not; computed by ``under``."""
+        """0 if the independent constraints are certain, otherwise 1 or more; computed by ``under``."""
         doubts = [held.equations.doubt for held in self.held.values()]
         return sum([*doubts, *(select(sweep.margin > 0.0, 0.0, 1.0) for sweep in self.sweeps.values())], 0.0)
 
     def known(self, values: Sequence[Scalar]) -> list[Scalar]:
-        """Results of ``under``, not numbers where it is in doubt which constraints count."""
+        """Results of ``under``, or NaN if the independent constraints are in doubt."""
         return known(self.doubt, values)
 
     @property
     def reliability(self) -> Scalar:
-        """2 where the independent constraints are certain, else 0."""
+        """2 if the independent constraints are certain, else 0."""
         return select(self.doubt < 0.5, 2.0, 0.0)
 
-    def _of_active(self, numbers: Sequence[Scalar]) -> list[Scalar]:
+    def _mask_inactive(self, numbers: Sequence[Scalar]) -> list[Scalar]:
         loops = self.at.tree.mechanism.loops
         holds = [on for on, loop in zip(self.active, loops, strict=True) for _ in range(loop.n_constraints)]
         return [x * on for x, on in zip(numbers, holds, strict=True)]
@@ -350,17 +350,17 @@ class HeldMotion(ClosedMotion):
         """(nv,): -G* lambda; known after ``under``."""
         result: list[Scalar] = [0.0] * self.at.tree.mechanism.nv
         for cluster, held in self.held.items():
-            for place, force in held.constraint_forces(self.links[cluster.parent]).items():
-                result[place] = force
+            for index, force in held.constraint_forces(self.links[cluster.parent]).items():
+                result[index] = force
         for cluster, sweep in self.sweeps.items():
-            for place, force in sweep.constraint_forces(self.links[cluster.parent]).items():
-                result[place] = force
+            for index, force in sweep.constraint_forces(self.links[cluster.parent]).items():
+                result[index] = force
         return result
 
 
 class MotionAtRest(HeldMotion):
-    """M x = f - G* mu, G x = rates: the equations of accelerations of a mechanism at rest and without gravity, of which
-    x may as well be velocities with the momenta f, or what joint forces and wrenches f accelerate.
+    """M x = f - G* mu, G x = rates: the equations of a mechanism at rest without gravity.  x are accelerations under
+    joint forces and wrenches f, or velocities with momenta f.
 
     rates   (m,): zero by default
     """
@@ -384,7 +384,7 @@ class MotionAtRest(HeldMotion):
 def constraints_that_hold(
     tree: Tree, q: Sequence[Scalar], active: Sequence[Scalar] | None, units: ConstraintUnits
 ) -> Orthogonal:
-    """The rows of G that hold, made orthogonal."""
+    """The rows of G of active constraints, orthogonalized."""
     rows = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)[0]
     return made_orthogonal(tree, rows, active, units, [1.0] * tree.mechanism.nv)[2]
 
@@ -396,8 +396,7 @@ def made_orthogonal(
     units: ConstraintUnits,
     columns: Sequence[float],
 ) -> tuple[Matrix, list[Scalar], Orthogonal]:
-    """Rows of G over coordinates in units of ``columns``; 1 of those that hold, else 0; and what is orthogonal in
-    them."""
+    """Rows of G over coordinates in units of ``columns``; 1 for active rows, else 0; and their orthogonalization."""
     loops = tree.mechanism.loops
     vectors = [[_times(row.at(c), unit) for c, unit in enumerate(columns)] for row in rows]
     on = [1.0 if active is None else active[k] for k, loop in enumerate(loops) for _ in range(loop.n_constraints)]
@@ -407,8 +406,8 @@ def made_orthogonal(
 def mobility(
     tree: Tree, q: Sequence[Scalar], forces: Matrix, active: Sequence[Scalar] | None, units: ConstraintUnits
 ) -> Matrix:
-    """(k, k): F* K (K* M K)^-1 K* F of joint forces F, given by columns: how each gives way to the others under the
-    constraints that hold."""
+    """(k, k): F* K (K* M K)^-1 K* F of joint forces F, given by columns: accelerations along each per unit of the
+    others, under the active constraints."""
     columns = []
     for k, force in enumerate(forces):
         motion = MotionAtRest(tree, q, active, units)
@@ -418,8 +417,8 @@ def mobility(
 
 
 class MotionOfMomenta(MotionAtRest):
-    """Velocities v of joint momenta p: M v = p - G* mu, G v = rates of the drives.  Of p only what does work on motions
-    that the constraints allow has a part in v, K* p."""
+    """Velocities v of joint momenta p: M v = p - G* mu, G v = rates of the drives. v depends only on K* p, the
+    component of p along allowed motions."""
 
     def __init__(
         self,
@@ -434,7 +433,7 @@ class MotionOfMomenta(MotionAtRest):
 
 
 class Impact(MotionAtRest):
-    """Velocities that jump: M dv = -G* impulses and G (v + dv) = rates of the drives."""
+    """Velocity jumps: M dv = -G* impulses and G (v + dv) = rates of the drives."""
 
     def __init__(
         self,

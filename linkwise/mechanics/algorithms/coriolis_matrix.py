@@ -1,7 +1,7 @@
 """Matrices C with C v = bias force without gravity: C = sum over links of J* (M dJ/dt + B J).
 
-B, the transport of a link's momentum, may be any with B V = V x* M V; if B + B* is the rate of M, dM/dt - 2 C is skew.
-B = (V x* M + (M V) xbar* - M V x) / 2 is one that is.  Evaluated with composite M and B, tip to base.
+B, the transport of a link's momentum, is any matrix with B V = V x* M V; if B + B* is the rate of M, dM/dt - 2 C is
+skew.  B = (V x* M + (M V) xbar* - M V x) / 2 has this property.  Evaluated with composite M and B, tip to base.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..spatial import Force, Motion, RigidInertia, Transform
 from . import expressions as ex
 from .algorithm import COMPOSITE_BODIES, algorithm
 
-Columns = list[Force]  # a 6x6 matrix by its columns, each the image of a unit motion
+Columns = list[Force]  # a 6x6 matrix by columns, the images of unit motions
 UNITS = [Motion.of([1.0 if i == j else 0.0 for i in range(6)]) for j in range(6)]
 
 
@@ -33,7 +33,7 @@ def convective_matrix(
     v: Sequence[Scalar],
     transport_of: Callable[[RigidInertia, Motion], Columns],
 ) -> list[list[Scalar]]:
-    """(nv, nv): C for the B that ``transport_of(inertia, velocity)`` gives, by columns."""
+    """(nv, nv): C for B = ``transport_of(inertia, velocity)``, by columns."""
     at, mechanism = Configuration(tree, q), tree.mechanism
     joint_kinematics, moving = at.joint_kinematics, evaluate(ex.LINK_VELOCITIES, at, v=v)
     coordinates, rates = tree.coordinates(q), tree.velocities(v)

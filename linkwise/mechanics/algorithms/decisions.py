@@ -1,7 +1,7 @@
-"""Options that the mechanism decides where a caller does not.
+"""Default values of options that depend on the mechanism.
 
-Deciding takes numbers: kernels of the mechanism are run at configurations in which its loops close.  So these functions
-are at home above the compiler, and imported when an option is decided.
+Defaults may need numerical results: kernels of the mechanism are run at configurations with closed loops.  The
+functions are therefore above the compiler, and imported on demand.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def sweeps(mech: Mechanism) -> Any:
 
 
 def independent_velocities(mech: Mechanism) -> Any:
-    """Velocities that determine the others under constraints."""
+    """Independent velocities, which determine the others under constraints."""
     from ...constraints import elimination_orders
 
     return elimination_orders.independent_places(mech)
 
 
 def units(mech: Mechanism) -> ConstraintUnits:
-    """Units of constraints and coordinates that make them dimensionless."""
+    """Units that make constraints and coordinates dimensionless."""
     from ...constraints import sizes
 
     return sizes.constraint_units(mech)
@@ -50,14 +50,14 @@ def form(mech: Mechanism) -> str:
     return momenta.cheapest_form(mech)
 
 
-def refuse_infinitesimal_motions(mech: Mechanism, what: str) -> None:
-    """Refuse ``what`` where constraints block motions to second order that they allow to first."""
+def refuse_infinitesimal_motions(mech: Mechanism, subject: str) -> None:
+    """Refuse ``what`` for constraints that block motions to second order which they allow to first order."""
     from ...constraints import infinitesimal
 
-    infinitesimal.refuse_infinitesimal_motions(mech, what)
+    infinitesimal.refuse_infinitesimal_motions(mech, subject)
 
 
-#: By the name of the option, whatever algorithm has it.
+#: By the name of the option, for every algorithm.
 DECISIONS: Mapping[str, Callable[[Mechanism], Any]] = MappingProxyType(
     {
         "fronts": fronts,

@@ -1,7 +1,8 @@
 """The decoupled natural orthogonal complement (saha1999): the operators at work with twists at the mass centres.
 
-N_l is phi* and N_d is H* there, so the named algorithms on that tree are the paper's: composite bodies (21-24),
-inverse dynamics (Section 5.1) and forward dynamics through U D U* (Section 5.2).  Its numbers run base to tip, as ours.
+There N_l is phi* and N_d is H*, so the named algorithms on that tree are the paper's: composite bodies (21-24), inverse
+dynamics (Section 5.1) and forward dynamics through U D U* (Section 5.2).  The paper numbers links base to tip, as
+linkwise does.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..operators import D, H, I, K, link_vector
 from ..operators import phi as propagation
 from ..operators.expression import Expression
 from ..operators.plan import apply, plan_for
-from ..recursions.mass_centres import ToMassCentre, at_mass_centres
+from ..recursions.mass_centres import ToMassCentre, shift_to_mass_centres
 from ..recursions.sweep import base_to_tip, tip_to_base
 from ..recursions.tree import Configuration, Tree
 from ..scalar import Matrix, Scalar
@@ -23,7 +24,7 @@ from ..spatial import Force, Matrix3, Motion, RigidInertia, Vector3
 from ..spatial.motion import NO_FORCE, NO_MOTION
 from ..spatial.three import IDENTITY
 from . import expressions as ex
-from .algorithm import COMPOSITE_BODIES, SOLVES_TREE, UNCONSTRAINED, algorithm, expressed, where_independent
+from .algorithm import COMPOSITE_BODIES, SOLVES_TREE, UNCONSTRAINED, algorithm, expressed, skip_mimic_joints
 from .coriolis_matrix import Columns, convective_matrix
 from .diagonal_by_elimination import Factors
 from .kinematics import internal_poses
@@ -42,7 +43,7 @@ U = I + H @ propagation @ K
 @algorithm(("q",), name="denoc_matrices", output="matrices", reason=MASS_CENTRES)
 def matrices(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     """(6 n, 6 n + nv): N_l and N_d side by side (16, 17), in world axes: t = N_l N_d v are the twists of (1)."""
-    centred = at_mass_centres(tree)
+    centred = shift_to_mass_centres(tree)
     joint_kinematics = centred.joint_kinematics(q)
     poses = internal_poses(centred, joint_kinematics)
     n = len(centred.links)
@@ -72,7 +73,7 @@ def _put(matrix: Matrix, row: int, column: int, block: Sequence[Sequence[Scalar]
 @algorithm(("q", "v"), name="denoc_coriolis_matrix", output="coriolis_matrix", reason=COMPOSITE_BODIES)
 def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
     """(nv, nv): C = N* (M dN/dt + dM/dt N), dM/dt as in (8), element by element from composite bodies (25-29)."""
-    return convective_matrix(at_mass_centres(tree), q, v, _momentum_rate)
+    return convective_matrix(shift_to_mass_centres(tree), q, v, _momentum_rate)
 
 
 def _momentum_rate(inertia: RigidInertia, velocity: Motion) -> Columns:
@@ -86,7 +87,7 @@ def _momentum_rate(inertia: RigidInertia, velocity: Motion) -> Columns:
 @algorithm(("q", "wrenches"), name="denoc_forces", output="tau", reason=MASS_CENTRES)
 def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]) -> list[Scalar]:
     """(nv,): tau_i = p_i* w~_i (30), of wrenches at the mass centres in world axes."""
-    at = Configuration(at_mass_centres(tree), q)
+    at = Configuration(shift_to_mass_centres(tree), q)
     turns = [turn.T for turn, _ in internal_poses(at.tree, at.joint_kinematics)]
     wrenches_in_frames = [
         Force(turn @ Vector3(*six[:3]), turn @ Vector3(*six[3:])) for turn, six in zip(turns, wrenches, strict=True)
@@ -98,16 +99,16 @@ def forces(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Sequence[Scalar]]
 def accelerations(tree: Tree, q: Sequence[Scalar], phi: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): I^-1 phi by I = U D U*, the three steps of Section 5.2 (34-37) with the articulated bodies of (46-50).
 
-    B_{i,i-1} leads from one mass centre to the next across joint i.  Its first part, from the mass centre to the axis
-    of the joint, is taken before the joint is eliminated and the second after: there p_i is a unit vector, and what is
-    left of the articulated inertia has zeros along it.
+    B_{i,i-1} leads from one mass centre to the next across joint i.  The first part, from the mass centre to the joint
+    axis, is applied before eliminating the joint, the second after: at the axis p_i is a unit vector, and the remaining
+    articulated inertia has zeros along it.
     """
-    centred = at_mass_centres(tree)
+    centred = shift_to_mass_centres(tree)
     if tree.mechanism.coordinates.mimic_joints:
         return apply(ex.MASS_MATRIX_INVERSE @ ex.tau, centred, q, tau=phi)
     to_centres = [cast(ToMassCentre, link.joint) for link in centred.links]
     joints = [
-        rigid.before_the_shift(part, link.place)
+        rigid.original_joint(part, link.place)
         for rigid, part, link in zip(to_centres, centred.coordinates(q), centred.links, strict=True)
     ]
     joint_forces = tree.per_joint(phi)
@@ -140,21 +141,21 @@ def accelerations(tree: Tree, q: Sequence[Scalar], phi: Sequence[Scalar]) -> lis
 )
 def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
     """(nv,): phi = tau - C v by the recursion of Section 5.1 without accelerations, then Section 5.2."""
-    return accelerations(tree, q, apply(ex.bias_free_moments(ex.b), at_mass_centres(tree), q, v=v, tau=tau))
+    return accelerations(tree, q, apply(ex.bias_free_moments(ex.b), shift_to_mass_centres(tree), q, v=v, tau=tau))
 
 
 @algorithm(
     ("q",),
     name="denoc_udu",
     output="factors",
-    expression=where_independent(lambda mech: (U, D)),
+    expression=skip_mimic_joints(lambda mech: (U, D)),
     reason=COUPLED,
-    on_tree=at_mass_centres,
+    on_tree=shift_to_mass_centres,
     requires=SOLVES_TREE,
 )
 def udu_by_elimination(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
     """(2, nv, nv): U and D of an inertia matrix whose coordinates are coupled: mimic joints."""
-    factors = Factors(apply(ex.MASS_MATRIX, at_mass_centres(tree), q), normalized=False)
+    factors = Factors(apply(ex.MASS_MATRIX, shift_to_mass_centres(tree), q), normalized=False)
     pivots, n = factors.pivots, range(len(factors.pivots))
     columns = [factors.times([1.0 if i == j else 0.0 for i in n]) for j in n]
     return [
@@ -163,13 +164,13 @@ def udu_by_elimination(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
     ]
 
 
-@expressed("denoc_inertia_matrix", ("q",), "inertia_matrix", on_tree=at_mass_centres)
+@expressed("denoc_inertia_matrix", ("q",), "inertia_matrix", on_tree=shift_to_mass_centres)
 def _inertia_matrix(mech: Mechanism) -> Expression:
     """(nv, nv): the mass matrix, with the frames of links at their mass centres."""
     return ex.MASS_MATRIX
 
 
-@expressed("denoc_inverse_dynamics", ("q", "v", "a"), "tau", on_tree=at_mass_centres, requires=UNCONSTRAINED)
+@expressed("denoc_inverse_dynamics", ("q", "v", "a"), "tau", on_tree=shift_to_mass_centres, requires=UNCONSTRAINED)
 def _inverse_dynamics(mech: Mechanism) -> Expression:
     """(nv,): joint forces of a motion, with the frames of links at their mass centres."""
     return ex.inverse_dynamics(ex.b)

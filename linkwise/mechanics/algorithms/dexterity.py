@@ -1,4 +1,4 @@
-"""How easily a frame is moved: effective inertia against forces, manipulability by its joints."""
+"""Mobility of a frame: effective inertia against forces, manipulability, Delassus matrix."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .closed_dynamics import known
 from .contact_dynamics import ACTIVE, HELD, constraints_that_hold
 from .contact_dynamics import mobility as mobility_under
 from .jacobians import OBSERVERS, jacobian, require_frame
-from .kinematics import way_to
+from .kinematics import path_transform
 
 NUMBERS = "a function of numbers that expressions give, not linear in them"
-HELD_STILL = 1e-12  # of the mobility without constraints: less is round-off of none
+HELD_STILL = 1e-12  # relative to the mobility without constraints: less is round-off of zero
 NO_UNITS = ConstraintUnits()
 
 
@@ -40,9 +40,9 @@ def effective_inertia(
     require_frame(frame)
     at, force = Configuration(tree, q), Force.of(direction)
     if frame != "link":
-        way = way_to(at, link)
-        turned = Force(way.vector_into(force.moment), way.vector_into(force.force))
-        force = way.force_into(force) if frame == "world" else turned
+        transform = path_transform(at, link)
+        turned = Force(transform.vector_into(force.moment), transform.vector_into(force.force))
+        force = transform.force_into(force) if frame == "world" else turned
     (mobility,) = evaluate(ex.mobility(tree.mechanism, link), at, direction=force.flat())
     if mobility is None:
         raise MechanismError(f"{link!r} is fixed to the ground: no force moves it, and it has no effective inertia")
@@ -89,23 +89,23 @@ def effective_inertia_within_constraints(
     requires=SOLVES_TREE,
 )
 def operational_inertia(tree: Tree, q: Sequence[Scalar], *, link: str, frame: str = "link") -> Matrix:
-    """(6, 6): the inverse of J M^-1 J*, as an observer sees motions and forces; not numbers where J is singular.  Under
+    """(6, 6): the inverse of J M^-1 J*, for the chosen observer of motions and forces; NaN if J is singular. Under
     constraints K (K* M K)^-1 K* takes the place of M^-1."""
     require_frame(frame)
     at, expression = Configuration(tree, q), ex.operational_inertia(tree.mechanism, link)
     inertia: Matrix = applied(plan_for(expression, tree.mechanism), expression, at, {})
     if frame == "link":
         return inertia
-    way, seen = way_to(at, link), []
+    transform, seen = path_transform(at, link), []
     for k in range(6):
         motion = Motion.of([1.0 if i == k else 0.0 for i in range(6)])
         if frame == "world":
-            force = Force.of(_times(inertia, way.motion_into(motion).flat()))
-            seen.append(way.force_back(force).flat())
+            force = Force.of(_times(inertia, transform.motion_into(motion).flat()))
+            seen.append(transform.force_back(force).flat())
         else:
-            turned = Motion(way.vector_into(motion.angular), way.vector_into(motion.linear))
+            turned = Motion(transform.vector_into(motion.angular), transform.vector_into(motion.linear))
             force = Force.of(_times(inertia, turned.flat()))
-            seen.append(Force(way.vector_back(force.moment), way.vector_back(force.force)).flat())
+            seen.append(Force(transform.vector_back(force.moment), transform.vector_back(force.force)).flat())
     return [[seen[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
 
 
@@ -156,10 +156,10 @@ def manipulability(
     frame: str = "link",
     units: ConstraintUnits = NO_UNITS,
 ) -> Scalar:
-    """sqrt(det(J J*)) of rows of J: the volume that they span, computed by orthogonalising row by row. Under
-    constraints of J K with K orthonormal.
+    """sqrt(det(J J*)) of rows of J: the volume that they span, computed by orthogonalising row by row.  Under
+    constraints the rows are those of J K, with K orthonormal.
 
-    J J* is not formed: its determinant has lost half of the digits where the volume is small.
+    J J* is not formed: its determinant loses half of the digits for small volumes.
     """
     columns = jacobian(tree, q, link, frame)
     path = tree.mechanism.tree.path(tree.mechanism.frame(link).body)

@@ -43,8 +43,8 @@ JointVector = list[list[Scalar]]  # one list per joint
 
 @dataclass(frozen=True)
 class Moving:
-    """A link on the move: its velocity behind and before the joint, joint rates v, and the ground's upward
-    acceleration that stands for gravity, all in its own axes."""
+    """Motion of a link in its own axes: its velocity beyond and before the joint, joint rates v, and the ground's
+    upward acceleration in place of gravity."""
 
     behind: Motion
     velocity: Motion
@@ -54,7 +54,7 @@ class Moving:
 
 
 def motion(tree: Tree, q, nu, tau, wrenches=None, normalized: bool = True) -> Matrix:
-    """(2, nv): dnu/dt and v, all that an integrator of (q, nu) needs (jain1995 Algorithm 8.1)."""
+    """(2, nv): dnu/dt and v, the rates of (q, nu) for an integrator (jain1995 Algorithm 8.1)."""
     flow = Flow(tree, q, nu, normalized)
     pushes = flow.pushes(tree.per_joint(tau), wrenches, gravity=True)
     return [_flat(flow.quasi_accelerations(pushes)), _flat(m.rates for m in flow.moving)]

@@ -1,8 +1,8 @@
-"""Diagonalized dynamics where joints mimic others: factors of the mass matrix by elimination.
+"""Diagonalized dynamics with mimic joints: factors of the mass matrix by elimination.
 
-The factors of jain1995 take one joint at a time; coupled coordinates have none of that kind.  Elimination from the last
-coordinate to the first gives factors of the same form, m = U d^(1/2) with U unit triangular, and for trees without
-mimic joints of one degree of freedom each it gives the paper's own.  With m^-1 dM/dt m^-* = F + F*, F triangular,
+The factors of jain1995 take one joint at a time, which is impossible for coupled coordinates.  Elimination from the
+last coordinate to the first gives factors of the same form, m = U d^(1/2) with U unit triangular.  For trees without
+mimic joints of one degree of freedom each these are the paper's.  With m^-1 dM/dt m^-* = F + F*, F triangular,
 
     dm/dt = m F,    dnu/dt = m^-1 (tau - h) + F* nu    for M dv/dt + h = tau, nu = m* v
 """
@@ -100,12 +100,12 @@ def torques(tree: Tree, q: Vector, eps: Vector, normalized: bool = True) -> list
 
 def factor(tree: Tree, q: Vector, normalized: bool = True) -> Matrix:
     """(nv, nv): m, or U."""
-    return by_columns(_factors(tree, q, normalized).times, tree.mechanism.nv)
+    return apply_columnwise(_factors(tree, q, normalized).times, tree.mechanism.nv)
 
 
 def factor_inverse(tree: Tree, q: Vector, normalized: bool = True) -> Matrix:
     """(nv, nv): m^-1, or U^-1."""
-    return by_columns(_factors(tree, q, normalized).solve, tree.mechanism.nv)
+    return apply_columnwise(_factors(tree, q, normalized).solve, tree.mechanism.nv)
 
 
 def factor_derivatives(tree: Tree, q: Vector, normalized: bool = True) -> list[Matrix]:
@@ -139,7 +139,7 @@ def coriolis(tree: Tree, q: Vector, nu: Vector, normalized: bool = True) -> list
 
 
 def _accelerations(tree: Tree, q: Vector, v: Vector, nu: Vector, factors: Factors, applied: Vector) -> list[Scalar]:
-    """dnu/dt = m^-1 f + F* nu, or dxi/dt = d^-1 U^-1 f + F* xi, under the forces f that accelerate."""
+    """dnu/dt = m^-1 f + F* nu, or dxi/dt = d^-1 U^-1 f + F* xi, under the applied forces f."""
     rate = factors.rate(_mass_rate(tree, q, v))
     driven = factors.solve(applied)
     if not factors.normalized:
@@ -157,7 +157,7 @@ def _factor_rate(factors: Factors, mass_rate: Matrix) -> Matrix:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def by_columns(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
+def apply_columnwise(function: Callable[[Vector], list[Scalar]], n: int) -> Matrix:
     columns = [function([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
     return [list(row) for row in zip(*columns, strict=True)]
 

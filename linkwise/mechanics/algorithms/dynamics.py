@@ -1,4 +1,4 @@
-"""Results of expressions that other algorithms are made of."""
+"""Results of expressions, as building blocks of other algorithms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bias_force(tree: Tree, q, v) -> list[Scalar]:
 
 
 def forward_dynamics(tree: Tree, q, v, tau, wrenches=None) -> list[Scalar]:
-    """(nv,), by the method that is expected to cost least."""
+    """(nv,), by the method with the least expected cost."""
     mechanism = tree.original
     expression = ex.forward_dynamics(mechanism, ex.fastest_method(mechanism), wrenches is not None)
     return apply(expression, ex.tree_of_forward_dynamics(tree), q, v=v, tau=tau, wrenches=wrenches)
@@ -35,7 +35,7 @@ def mass_matrix(tree: Tree, q) -> Matrix:
 
 
 def mass_matrix_inverse(tree: Tree, q) -> Matrix:
-    """(nv, nv), from the elements of the mass matrix, where paths to the base are short (``expressions.py``)."""
+    """(nv, nv), from the elements of the mass matrix, for short paths to the base (``expressions.py``)."""
     mass = mass_matrix(tree, q)
     with sweep_over(TIP_TO_BASE, "elimination, M = U D U*")("coordinates"):
         factors = Elimination(mass)

@@ -1,9 +1,9 @@
 """Derivatives of inverse and forward dynamics (spencer2004 Section 4.3, for any joints, wrenches and gravity).
 
-A change at a joint is a field of accelerations over the links beyond it (links/acceleration_fields.py).  Joints further
-out feel it through the covectors of their own composite bodies, joints further in through the wrench it asks for, and
-when the position changes, through the turned wrench of the subtree.  All three matrices come from one sweep outward and
-one inward, with one covector and two wrenches propagated inward per degree of freedom.
+A change at a joint is a field of accelerations over the links beyond it (links/acceleration_fields.py).  Outer joints
+respond through the covectors of their own composite bodies, inner joints through the wrench that it requires and, for
+changes of position, through the rotated wrench of the subtree.  All three matrices come from one sweep outward and one
+inward, with one covector and two wrenches propagated inward per degree of freedom.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Moving(NamedTuple):
 
 
 class Felt(NamedTuple):
-    """Covector of one degree of freedom, and the wrenches due to a change of its position and velocity."""
+    """Covector of one degree of freedom, and the wrenches due to changes of its position and velocity."""
 
     row: Covector
     of_position: Force
@@ -67,23 +67,23 @@ def inverse_dynamics_changes(tree: Tree, q, v, a, wrenches: Any = None) -> list[
 
 
 def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Moving]]:
-    """The derivatives of inverse dynamics, and the links on the move."""
+    """The derivatives of inverse dynamics, and the motions of the links."""
     tree = tree.regrouped
     moving = links_on_the_move(tree, q, v, a)
     entries, beyond = _Entries(tree), tree.inwards()
-    behind: list[Any] = [None] * len(tree.links)  # response and wrench of each subtree, as the parent gets them
+    behind: list[Any] = [None] * len(tree.links)  # response and wrench of each subtree, in the parent's frame
 
     def inward(i: int, _: list[None]) -> tuple[None, None]:
         link, (omega, acceleration, kinematics, fields) = tree.links[i], moving[i]
-        response = Response.of_link(link.inertia, omega + omega)
+        response = Response.from_link(link.inertia, omega + omega)
         force = inertial_force(link.inertia, omega, acceleration)
         if wrenches is not None:
             force = force - link.user.force_back(Force.of(list(wrenches[i])))
         response, force = tree.neighbours.from_children(i, "subtrees", behind.__getitem__, [response, force])
         starting = {(i, k): _felt(response, force, kinematics.kinematics, fields, k) for k in range(link.joint.nv)}
-        entries.at_own_joint(i, starting, force, fields)
+        entries.fill_own_joint(i, starting, force, fields)
         arrived = dict(beyond.arriving(i))
-        entries.at_inner_joint(i, arrived, kinematics.kinematics, fields)
+        entries.fill_inner_joint(i, arrived, kinematics.kinematics, fields)
         if not tree.neighbours.has_parent(i):
             return None, None
         back = kinematics.kinematics.transform.force_back
@@ -96,11 +96,11 @@ def _changes(tree: Tree, q, v, a, wrenches: Any) -> tuple[list[Matrix], list[Mov
         return None, None
 
     tip_to_base(tree.links, "composite bodies, what they feel of changes", inward)
-    return [tree.over_coordinates(matrix) for matrix in entries.matrices], moving
+    return [tree.reduce_to_coordinates(matrix) for matrix in entries.matrices], moving
 
 
 def links_on_the_move(tree: Tree, q, v, a) -> list[Moving]:
-    """By a sweep outward."""
+    """Motions of all links by a sweep outward."""
     joint_kinematics, coordinates = tree.joint_kinematics(q), tree.coordinates(q)
     rates, accelerations = tree.velocities(v), tree.velocities(a)
 
@@ -136,8 +136,8 @@ class _Entries:
         self._links = tree.links
         self.matrices = [tree.matrix_of_dofs() for _ in range(3)]
 
-    def at_own_joint(self, i: int, felt_here: dict[Dof, Felt], force: Force, fields: JointFields) -> None:
-        """Entries of a joint with itself: its H is carried along, except for its explicit dependence on q."""
+    def fill_own_joint(self, i: int, felt_here: dict[Dof, Felt], force: Force, fields: JointFields) -> None:
+        """Entries of a joint with itself: its H moves with it, except for the explicit dependence on q."""
         d_q, d_v, d_a = self.matrices
         for (_, m), felt in felt_here.items():
             for k in range(len(felt_here)):
@@ -147,8 +147,8 @@ class _Entries:
                     rotor = self._links[i].armature[k] if k == m else 0.0
                     d_a[(i, m), (i, k)] = d_a[(i, k), (i, m)] = rotor + felt.row.of(fields.acceleration[k])
 
-    def at_inner_joint(self, i: int, dofs: dict[Dof, Felt], kinematics: JointKinematics, fields: JointFields) -> None:
-        """Entries of degrees of freedom further out with joint i."""
+    def fill_inner_joint(self, i: int, dofs: dict[Dof, Felt], kinematics: JointKinematics, fields: JointFields) -> None:
+        """Entries of outer degrees of freedom with joint i."""
         d_q, d_v, d_a = self.matrices
         for outer, (row, of_position, of_velocity) in dofs.items():
             for k, motion in enumerate(kinematics.motion):
@@ -165,16 +165,16 @@ def forward_dynamics_derivatives(tree: Tree, q, v, tau, wrenches: Any = None) ->
 
 @dataclass(frozen=True)
 class Accelerations:
-    """Accelerations, and what their changes are made of.
+    """Accelerations and the factors of their derivatives.
 
-    Inverse dynamics stays at tau, so the accelerations change by -M^-1 times its own changes; those with tau are M^-1.
+    Inverse dynamics stays at tau, so the accelerations change by -M^-1 times its changes; derivatives by tau are M^-1.
 
     values        (nv,)
     mass          the mass matrix, factored
     of_position   (nv, nv): changes of inverse dynamics with the position
     of_velocity   (nv, nv)
-    answered      for both, changes of the accelerations that are known: those that accelerate all beyond a free joint
-                  as one body are answered by that joint alone
+    answered      for both, known changes of the accelerations: a field that accelerates all links beyond a free joint
+                  as one body changes the acceleration of that joint only
     """
 
     values: list[Scalar]
@@ -198,7 +198,7 @@ class Accelerations:
         return [by_q, by_v, self.mass.inverse()]
 
     def pulled_back(self, rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
-        """(3 nv,) for each row: minus the row times each of these derivatives, which need not be there for that."""
+        """(3 nv,) for each row: minus the row times each of these derivatives, without forming them."""
         return [self._pulled_back(row) for row in rows]
 
     def _pulled_back(self, row: Sequence[Scalar]) -> list[Scalar]:
@@ -209,7 +209,7 @@ class Accelerations:
         return [*products, *(-x for x in of_tau)]
 
     def _times_inverse(self, row: Sequence[Scalar]) -> list[Scalar]:
-        """M^-1 times a row; of a multiple of a unit vector a multiple of what ``_inverse`` has."""
+        """M^-1 times a row; for a multiple of a unit vector, a multiple of a row of ``_inverse``."""
         there = [k for k, x in enumerate(row) if not is_zero(x)]
         return [row[there[0]] * x for x in self._inverse[there[0]]] if len(there) == 1 else self.mass.solve(row)
 
@@ -219,7 +219,7 @@ class Accelerations:
 
 
 class Solved(NamedTuple):
-    """A state, the accelerations there, and the mass matrix that was factored for these."""
+    """A state, its accelerations, and the factored mass matrix."""
 
     q: Sequence[Scalar]
     v: Sequence[Scalar]
@@ -235,20 +235,20 @@ def solved(tree: Tree, q, v, tau, wrenches: Any = None) -> Solved:
 
 
 def accelerations_with_changes(tree: Tree, q, v, tau, wrenches: Any = None) -> Accelerations:
-    """Accelerations, and what their derivatives are made of."""
+    """Accelerations and the factors of their derivatives."""
     (accelerations,) = with_changes(tree, [solved(tree, q, v, tau, wrenches)], wrenches)
     return accelerations
 
 
 def with_changes(tree: Tree, states: Sequence[Solved], wrenches: Any = None) -> list[Accelerations]:
-    """What the derivatives of accelerations at several states are made of: one loop over these, where that pays."""
+    """Factors of the derivatives of accelerations at several states, in one loop over the states if that pays."""
     n, answering = tree.mechanism.nv, (list[int](), list[int]())
 
     def changes(numbers: list[Scalar]) -> list[Scalar]:
         q, v, a = numbers[: -2 * n], numbers[-2 * n : -n], numbers[-n:]
         (d_q, d_v, _), moving = _changes(tree, q, v, a, wrenches)
         fields = [[moved.fields.position for moved in moving], [moved.fields.velocity for moved in moving]]
-        answers = [_answered_by_free_joints(tree, each_field) for each_field in fields]
+        answers = [_free_base_derivatives(tree, each_field) for each_field in fields]
         for known, answer in zip(answering, answers, strict=True):
             known[:] = answer
         return [x for rows in (d_q, d_v, *(answer.values() for answer in answers)) for row in rows for x in row]
@@ -265,10 +265,9 @@ def with_changes(tree: Tree, states: Sequence[Solved], wrenches: Any = None) -> 
     return accelerations
 
 
-def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:
-    """Acceleration derivatives, by degree of freedom, that follow from invariance: position and velocity of a free
-    base do not influence its joints, except through the direction of gravity.
-    """
+def _free_base_derivatives(tree: Tree, fields: Sequence[Sequence[Field]]) -> dict[int, list[Scalar]]:
+    """Derivatives of accelerations known from invariance, by degree of freedom: position and velocity of a free base
+    influence its joints only through the direction of gravity."""
     answers: dict[int, list[Scalar]] = {}
     for link, start, fields_of_joint in zip(tree.links, tree.dof_starts, fields, strict=True):
         is_free = link.parent < 0 and link.joint.span == tuple(range(6)) and all(map(is_zero, link.armature))
@@ -285,19 +284,19 @@ def _answered_by_free_joints(tree: Tree, fields: Sequence[Sequence[Field]]) -> d
 def inverse_dynamics_second_derivatives(tree: Tree, first: np.ndarray, second: np.ndarray) -> list[np.ndarray]:
     """Four of (nv, nv, nv): derivatives of joint forces along q and q, by v and v, along q and by v, by a and along q.
 
-    first    (3, nv, nv): what ``inverse_dynamics_derivatives`` gives
+    first    (3, nv, nv): result of ``inverse_dynamics_derivatives``
     second   (3, nv, nv, nv): its derivatives along tangent directions of q
     """
     bodies = zip(tree.mechanism.bodies, tree.links, strict=True)
     rotors = [x for body, link in bodies if not body.mimic for x in link.armature]
     links_alone = first[2] - np.diag(np.array(rotors, dtype=object))
-    return of_changes(second, links_alone, tree.mechanism.coordinates.structure_constants)
+    return derive_second(second, links_alone, tree.mechanism.coordinates.structure_constants)
 
 
-def of_changes(second: np.ndarray, links_alone: np.ndarray, structure_constants: np.ndarray) -> list[np.ndarray]:
-    """The second derivatives, from how the first ones (3, ..., nv, nv) change along tangent directions of q.
+def derive_second(second: np.ndarray, links_alone: np.ndarray, structure_constants: np.ndarray) -> list[np.ndarray]:
+    """The second derivatives, from changes (3, ..., nv, nv) of the first ones along tangent directions of q.
 
-    Where directions commute, half of those along q and q is the other half.  Those by v and v follow from the
+    For commuting directions, derivatives along q and q are symmetric.  Derivatives by v and v follow from the
     derivatives of the mass matrix of the links alone: rotors resist acceleration only.
     """
     d_qq, d_vq, d_aq = second

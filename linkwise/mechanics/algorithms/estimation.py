@@ -1,6 +1,6 @@
 """Estimation on a tree: joint accelerations and forces measured with noise, unknown wrenches on the links.
 
-The deviations from what was measured obey alpha = phi* H* a, f = phi (M alpha - w), tau = H f + R a.  One sweep inward
+Deviations from the measured values obey alpha = phi* H* a, f = phi (M alpha - w), tau = H f + R a.  One sweep inward
 filters (``links/knowledge.py``), one outward smooths: rodriguez1986, Section 9, with noise of measurements, of joint
 accelerations and of wrenches.
 """
@@ -20,9 +20,9 @@ from ..links.knowledge import (
     Knowledge,
     Noise,
     Spread,
-    columns_of,
     eliminate,
     force_covariance,
+    inertia_columns,
     smooth,
     spread_beyond,
 )
@@ -38,13 +38,13 @@ from .filter_gains import REASON, require_independent_joints
 
 
 class Filter:
-    """The sweep inward.
+    """The filter: a sweep inward.
 
     residuals       measured joint forces less those of the measured accelerations and expected wrenches
     of_rates        (nv, 2): certainty and spread of measured joint accelerations
     of_forces       (nv, 2): of measured joint forces
     variances       (n_links, 6): of wrenches on the links, in their frames; "inertia" for the links' spatial inertias,
-                    as rodriguez1986 has it
+                    as in rodriguez1986
     sensed          measured link accelerations less those of the measured joint accelerations, and the inverse
                     variances of these measurements, each (n_links, 6)
     """
@@ -62,7 +62,7 @@ class Filter:
         tip_to_base(tree.links, "what measurements say, filtered", lambda i, _: (self.joint(i), None))
 
     def own(self, i: int) -> Knowledge:
-        """Knowledge of link i alone."""
+        """Information on link i alone."""
         link, user = self.tree.links[i], self.tree.links[i].user
         inertia = link.inertia.articulated()
         covariance = inertia
@@ -74,10 +74,10 @@ class Filter:
             information = user.inertia_back(_diagonal(weights))
             evidence = user.force_back(Force.of([x * w for x, w in zip(misses, weights, strict=True)]))
         exact = all(_is_exact(rate) for joint in self.noises for rate, _ in joint) and self.sensed is None
-        return Knowledge(NOTHING if exact else columns_of(inertia), covariance, information, NO_FORCE, evidence)
+        return Knowledge(NOTHING if exact else inertia_columns(inertia), covariance, information, NO_FORCE, evidence)
 
     def link(self, i: int) -> Knowledge:
-        """Knowledge of link i and all it carries."""
+        """Information on link i with its subtree."""
         if i not in self._joined:
             self._joined[i] = self.at.neighbours.from_children(
                 i, (self, "known"), self._knowledge_at_parent, self.own(i)
@@ -103,7 +103,7 @@ class Filter:
         return [step for i in range(len(self.tree.links)) for step in self.joint(i)[0]]
 
     def smoothed(self) -> list[Smoothed]:
-        """The sweep outward."""
+        """The smoother: a sweep outward."""
 
         def step(i: int, parent: Smoothed | None) -> Smoothed:
             estimate = (parent.estimate if parent else AT_GROUND).into(self.at.joint_kinematics[i].transform)
@@ -118,7 +118,7 @@ class Filter:
         return base_to_tip(self.tree.links, "accelerations and co-states, smoothed", step)
 
     def spreads(self) -> list[SpreadOfLink]:
-        """The second moments, outward."""
+        """Second moments, by a sweep outward."""
 
         def step(i: int, parent: SpreadOfLink | None) -> SpreadOfLink:
             spread = (parent.spread if parent else EXACT).into(self.at.joint_kinematics[i].transform)
@@ -178,7 +178,7 @@ def weighted_residuals(tree: Tree, q, residuals, of_rates, of_forces, variances)
 
 def estimate(tree: Tree, q, residuals, of_rates, of_forces, variances, *sensed) -> tuple[Any, ...]:
     """Joint accelerations, their variances, joint forces, their variances (nv, 4); wrenches on the links (n_links, 6)
-    and their covariances (n_links, 6, 6): all as deviations from what was expected; and the ``innovations``."""
+    and their covariances (n_links, 6, 6): all as deviations from expected values; and the ``innovations``."""
     filtered = Filter(tree, q, residuals, of_rates, of_forces, variances, sensed or None)
     smoothed, spreads = filtered.smoothed(), filtered.spreads()
     joints = [

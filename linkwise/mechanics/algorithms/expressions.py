@@ -1,7 +1,7 @@
 """Tree dynamics as operator expressions in the notation of the papers, by algorithm name.
 
-``a`` is the bias acceleration and ``g`` the acceleration of the ground that stands for gravity, ``b`` the gyroscopic
-forces, all for the joint velocities ``v``.  M stands for link inertias, R for rotor inertias.
+``a`` is the bias acceleration and ``g`` the ground's acceleration in place of gravity, ``b`` the gyroscopic forces, all
+for the joint velocities ``v``.  M stands for link inertias, R for rotor inertias.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from .algorithm import SOLVES_TREE, SOLVES_WITH_MULTIPLIERS, UNCONSTRAINED, expr
 SLENDER = 1e-5  # of the largest moment of inertia: links with less about some axis are points or needles
 SHORT = 7  # revolute joints in a row up to which the mass matrix costs less than articulated inertias
 NEAR = 24  # degrees of freedom between a link and the base up to which M^-1 costs less by elimination than by sweeps
-ABOUT_Z = (2,)  # what the motions of a joint span that only rotates about its axis
+ABOUT_Z = (2,)  # basis of the motions of a joint that only rotates about its axis
 
 # Over the independent coordinates; S takes them to all joints, where joints mimic others.
 v, qdd, tau = coordinate_vector("v"), coordinate_vector("a"), coordinate_vector("tau")
@@ -69,28 +69,29 @@ LINK_VELOCITIES = phi.T @ H.T @ S @ v
 INERTIAL_ACCELERATIONS = phi.T @ (H.T @ S @ qdd + a)
 #: Rates of the components of the links' velocities.
 LINK_ACCELERATIONS = INERTIAL_ACCELERATIONS - c
-#: On a ground that accelerates upwards instead of gravity that pulls down.
+#: Accelerations with a ground that accelerates upwards in place of gravity.
 LIFTED_ACCELERATIONS = phi.T @ (H.T @ S @ qdd + a + g)
 
 #: Of all links, at the world's origin: the momenta of the links, moved to the ground.
 MOMENTUM_MATRIX = W @ phi @ M @ phi.T @ H.T @ S
 MOMENTUM = W @ phi @ M @ LINK_VELOCITIES
-#: What gravity, wrenches and the ground give together.
+#: Accelerations due to gravity, wrenches and the ground together.
 MOMENTUM_RATE = W @ phi @ (M @ INERTIAL_ACCELERATIONS + b)
 
 
 #: G = L phi* H*: rates of the loop constraints per unit of v (spencer2004 2.2).
 CONSTRAINT_JACOBIAN = L @ phi.T @ H.T @ S
-#: dG/dt v = L phi* a + gamma (2.3).  Alone it costs less as a walk around the loops, to which joints that carry whole
-#: loops add nothing: 118 operations against 320 for the flyball governor.
+#: dG/dt v = L phi* a + gamma (2.3).  Alone it costs less as a walk around the loops, to which joints beyond the loops
+#: add nothing: 118 operations against 320 for the flyball governor.
 CONSTRAINT_BIAS = L @ phi.T @ a + loop_bias(S @ v)
-#: G M^-1 G*, the Delassus matrix: how constraints accelerate with multipliers.  Without mimic joints L psi* H* D^-1 H
-#: psi L*.
+#: G M^-1 G*, the Delassus matrix: accelerations of constraints per unit multiplier.  Without mimic joints L psi* H*
+#: D^-1 H psi L*.
 DELASSUS_MATRIX = CONSTRAINT_JACOBIAN @ MASS_MATRIX_INVERSE @ CONSTRAINT_JACOBIAN.T
 
 
 def joint_wrenches(forces: Expression) -> Expression:
-    """f = phi [M phi* (H* qdd + a + g) + forces]: what each joint transmits onto its link (rodriguez1986 7.1-7.5)."""
+    """f = phi [M phi* (H* qdd + a + g) + forces]: the wrench that each joint transmits onto its link (rodriguez1986
+    7.1-7.5)."""
     return phi @ (M @ LIFTED_ACCELERATIONS + forces)
 
 
@@ -110,7 +111,7 @@ def static_forces(pushed: bool) -> Expression:
     return S.T @ H @ phi @ (forces - wrenches if pushed else forces)
 
 
-#: What wrenches on the links do at the joints.
+#: Joint forces equivalent to wrenches on the links.
 JOINT_FORCES_OF_WRENCHES = S.T @ H @ phi @ wrenches
 BIAS_FORCE = S.T @ H @ phi @ (M @ phi.T @ (a + g) + b)
 GRAVITY_FORCE = static_forces(pushed=False)
@@ -153,7 +154,7 @@ def working_moments(mechanism: Mechanism, normalized: bool = True) -> Expression
 
 
 def working_moments_of_all(mechanism: Mechanism, normalized: bool = True) -> Expression:
-    """Gravity and wrenches on the links join the joint moments."""
+    """Working moments of gravity, wrenches on the links and joint forces together."""
     return factor_inverse(mechanism, normalized) @ (T - H @ phi @ (M @ phi.T @ g - wrenches))
 
 
@@ -174,7 +175,7 @@ DIAGONALIZING = {
 
 
 # -- forward dynamics ---------------------------------------------------------------------------------
-# All but the bias-free form take one joint at a time, and joint forces T of every joint.
+# All but the bias-free form eliminate joint by joint, and use forces T of every joint.
 
 
 def filter_and_smoother(forces: Expression) -> Expression:
@@ -196,8 +197,8 @@ def bias_free(forces: Expression) -> Expression:
 
 
 def biased(forces: Expression) -> Expression:
-    """Three sweeps from the biased equations of motion (rodriguez1992 Algorithm 3, 60-62), of what is to be added to
-    the accelerations r, for which the bias forces cost less than for none."""
+    """Three sweeps from the biased equations of motion (rodriguez1992 Algorithm 3, 60-62). Solves for the difference
+    from accelerations r, chosen so that bias forces cost less than for zero accelerations."""
     zeta = M @ phi.T @ (a + H.T @ r + g) + forces
     net = T - R @ r  # rotors accelerate too
     innovations = net - H @ psi @ (zeta + K @ net)  # (61) with H Psi tau_bar + H = H psi
@@ -213,7 +214,8 @@ def without_dalembert_forces(forces: Expression) -> Expression:
 
 
 def composite_bodies(forces: Expression) -> Expression:
-    """The mass matrix factored as it stands, after inverse dynamics (Walker and Orin 1982): for few joints in a row."""
+    """The mass matrix factored as a dense matrix, after inverse dynamics (Walker and Orin 1982, CRBA): for few joints
+    in a row."""
     moments = T - H @ phi @ (M @ phi.T @ (a + H.T @ r + g) + forces)
     return Factored(H @ phi @ M @ phi.T @ H.T + R) @ (moments - R @ r) + r
 
@@ -240,12 +242,12 @@ def forward_dynamics(mechanism: Mechanism, method: str, pushed: bool = False) ->
 
 
 def fastest_method(mechanism: Mechanism) -> str:
-    """The method that is expected to cost least.
+    """The method with the least expected cost.
 
-    The biased algorithm has its bias forces from constants: few for joints that only rotate, about skew axes.  Where
-    joints mimic others the mass matrix has no factors that take one joint at a time.  Of a short arm it is factored as
-    it stands, with fewer operations than articulated inertias take: for general geometry up to eight joints, where
-    some numbers vanish up to six or seven.
+    The biased algorithm needs few operations for bias forces if joints only rotate, about skew axes.  With mimic joints
+    the mass matrix has no factors that take one joint at a time.  For a short arm dense factorization takes fewer
+    operations than articulated inertias: for general geometry up to eight joints, for geometry with zeros up to six or
+    seven.
     """
     if mechanism.coordinates.mimic_joints:
         return "bias_free"
@@ -270,20 +272,21 @@ def is_eliminated_for_less(mechanism: Mechanism) -> bool:
 
 
 def tree_of_forward_dynamics(tree: Tree) -> Tree:
-    """With regrouped inertias where the links of an arm resist rotation about all axes: fewer operations for the same
-    D and G.  They are not positive: where links are points or needles digits are lost (two of the humanoid icub)."""
+    """A tree with regrouped inertias, if the links of an arm resist rotation about all axes: fewer operations for the
+    same D and G. Regrouped inertias are indefinite: for links that are points or needles digits are lost (two of the
+    humanoid icub)."""
     regroups = is_solid(tree.original) and is_arm(tree.original) and not tree.original.coordinates.mimic_joints
     return tree.regrouped if regroups else tree
 
 
 def is_solid(mechanism: Mechanism) -> bool:
-    """Links resist rotation about all axes."""
+    """Whether all links resist rotation about all axes."""
     moments = np.linalg.eigvalsh(np.array([body.inertia for body in mechanism.bodies]).reshape(-1, 3, 3))
     return len(mechanism.bodies) > 0 and bool(moments.min() > SLENDER * moments.max())
 
 
 def is_arm(mechanism: Mechanism) -> bool:
-    """Revolute joints one after the other."""
+    """Whether the mechanism is a chain of revolute joints."""
     return all(body.kind.span == ABOUT_Z and body.parent == i - 1 for i, body in enumerate(mechanism.bodies))
 
 
@@ -305,7 +308,7 @@ ACCELERATION_PARTS = tuple(
 
 def jacobian(mechanism: Mechanism, link: str) -> Expression:
     """B* phi* H* (rodriguez1992 20)."""
-    mechanism.frame(link)  # names what is wrong with the link
+    mechanism.frame(link)  # raises an error that names the fault of the link
     return B(link).T @ phi.T @ H.T @ S
 
 
@@ -328,9 +331,9 @@ def jacobian_rate_times_velocity(mechanism: Mechanism, link: str) -> Expression:
 
 
 def mobility(mechanism: Mechanism, link: str) -> Expression:
-    """f* J M^-1 J* f: how much a frame gives way to a force on it, along that force (a number).
+    """f* J M^-1 J* f: the acceleration of a frame along a unit force on it (a number).
 
-    Without mimic joints (H psi B f)* D^-1 (H psi B f): the force is filtered inwards once, nothing goes out again.
+    Without mimic joints (H psi B f)* D^-1 (H psi B f): one sweep inwards filters the force; no outward sweep is needed.
     """
     force = Vector("direction", force_at(link))
     if any(body.mimic for body in mechanism.bodies):
@@ -384,7 +387,7 @@ def _inverse_dynamics(mechanism: Mechanism, wrenches: bool = False) -> Expressio
     requires=UNCONSTRAINED.or_algorithm("closed_joint_wrenches"),
 )
 def _joint_wrenches(mechanism: Mechanism, wrenches: bool = False) -> Expression:
-    """(n_links, 6): what each joint transmits onto its link in a motion."""
+    """(n_links, 6): the wrench that each joint transmits onto its link in a motion."""
     return joint_wrenches(forces_on_links(wrenches))
 
 
@@ -402,7 +405,7 @@ def _acceleration_parts(mechanism: Mechanism) -> tuple[Expression, ...]:
 
 @expressed("mass_matrix", ("q",))
 def _mass_matrix(mechanism: Mechanism) -> Expression:
-    """(nv, nv): M in M a + h = tau."""
+    """(nv, nv): M in M a + h = tau (CRBA)."""
     return MASS_MATRIX
 
 
@@ -414,7 +417,7 @@ def _bias_force(mechanism: Mechanism) -> Expression:
 
 @expressed("gravity_force", ("q",), "tau")
 def _gravity_force(mechanism: Mechanism) -> Expression:
-    """(nv,): joint forces that hold still against gravity."""
+    """(nv,): joint forces that balance gravity at rest."""
     return GRAVITY_FORCE
 
 
@@ -422,7 +425,7 @@ def _gravity_force(mechanism: Mechanism) -> Expression:
     "static_forces", ("q",), "tau", ports=("wrenches",), requires=UNCONSTRAINED.or_algorithm("closed_static_forces")
 )
 def _static_forces(mechanism: Mechanism, wrenches: bool = False) -> Expression:
-    """(nv,): joint forces that hold still against gravity and wrenches on the links."""
+    """(nv,): joint forces that balance gravity and wrenches on the links at rest."""
     return static_forces(wrenches)
 
 
@@ -464,5 +467,5 @@ def _constraint_jacobian(mechanism: Mechanism) -> Expression:
 
 @expressed("delassus_matrix", ("q",), requires=SOLVES_WITH_MULTIPLIERS)
 def _delassus_matrix(mechanism: Mechanism) -> Expression:
-    """(n_constraints, n_constraints): G M^-1 G*, how constraints accelerate with multipliers."""
+    """(n_constraints, n_constraints): G M^-1 G*, accelerations of constraints per unit multiplier."""
     return DELASSUS_MATRIX

@@ -1,8 +1,8 @@
 """Gains of the filter without covariances: square roots A of P = A A* go from tip to base (rodriguez1986 Section 12).
 
-Across a joint with H, the row A* H and the deviation r of the measurement are made one number by a reflection: that
-number is D^(1/2), what the reflection does to A is P+ = A+ A+*, and G = A (A* H) / D (Potter's form).  At a link the
-columns of all children and those of its own inertia are reflected into six.
+Across a joint with H, a reflection combines the row A* H and the deviation r of the measurement into one number,
+D^(1/2).  Applied to A it gives A+ with P+ = A+ A+*, and G = A (A* H) / D (Potter's form).  At a link, reflections
+reduce the columns of all children and of its own inertia to six.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def require_independent_joints(tree: Tree) -> None:
 
 
 def update(root: Root, row: Sequence[Scalar], deviation: Scalar) -> tuple[Force, Scalar, Root]:
-    """Gain, innovation variance and the root behind a degree of freedom with the row A* h."""
+    """Gain, innovation variance and the root beyond a degree of freedom with the row A* h."""
     variance = deviation * deviation
     weighted = None
     for column, x in zip(root, row, strict=True):
@@ -115,7 +115,8 @@ def square_root(inertia: RigidInertia) -> Root:
 
 
 def cholesky(matrix: Matrix) -> list[Vector3]:
-    """Columns of the lower factor of a matrix that is not negative; what vanishes up to round-off has none."""
+    """Columns of the lower factor of a positive semidefinite matrix; columns of pivots that vanish up to round-off are
+    omitted."""
     columns = []
     scale = sum((abs(matrix[k][k]) for k in range(3) if is_constant(matrix[k][k])), 0.0)
     for k in range(3):

@@ -1,5 +1,5 @@
-"""Closed mechanisms in independent coordinates (spencer2004 2.3, 2.4): K with G K = 0, the equations of motion along
-it, and which coordinates describe the motion well."""
+"""Constrained mechanisms in independent coordinates (spencer2004 2.3, 2.4): K with G K = 0, the equations of motion
+along it, and a choice of well-conditioned coordinates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .dynamics import inverse_dynamics, mass_matrix
 from .loop_constraints import constraints
 
 EQUAL = 1e-9  # relative: squares of lengths that differ by less are equal
-HARDLY_DETERMINED = 1e-7  # per unit of motion: a coordinate that moves less hardly says how the mechanism moves
+HARDLY_DETERMINED = 1e-7  # per unit of motion: coordinates that move less are ill-conditioned
 Vector = list[Scalar]
 
 
@@ -31,8 +31,8 @@ Vector = list[Scalar]
     reason=CLUSTERS,
 )
 def closed_null_space(tree: Tree, q, *, fronts: Fronts, independent=None) -> tuple[Matrix, Scalar]:
-    """(nv, p): K, with orthonormal columns, or velocities per unit of those of the ``independent`` joints (2.44); and
-    how far the elimination can be relied on, above 1 if it can."""
+    """(nv, p): K, with orthonormal columns, or velocities per unit velocity of the ``independent`` joints (2.44); and
+    the reliability of the elimination, above 1 if reliable."""
     rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
     along = Tangents(tree, rows, fronts, independent)
     return along.basis, along.reliability
@@ -51,7 +51,8 @@ def closed_independent_terms(
     """(p, p), (p,), (nv, p), (nv,) and (): K* M K, K* (M k + h), K, k and their reliability.
 
     Accelerations that keep loops closed are a = K x + k (2.42), and K* M K x + K* (M k + h) = K* tau is the equation of
-    motion (2.43).  x are those of the ``independent`` joints; without these K is orthonormal, and k orthogonal to it.
+    motion (2.43).  x are accelerations of the ``independent`` joints; by default K is orthonormal, and k orthogonal to
+    it.
     """
     rows, _ = constraints(Configuration(tree, q), v)
     along = Tangents(tree, rows, fronts, independent)
@@ -63,8 +64,8 @@ def closed_independent_terms(
 
 
 class Tangents:
-    """K by rows and k of a mechanism at one state: in the coordinates of ``independent`` joints; or K ``orthonormal``
-    and k orthogonal to it; or in the coordinates that the elimination leaves free."""
+    """K by rows and k of a mechanism at one state.  In the coordinates of ``independent`` joints; or K ``orthonormal``
+    and k orthogonal to it; or in the coordinates left free by the elimination."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class Tangents:
         orthonormal: bool = True,
     ):
         motions = eliminated(tree, rows, fronts)
-        columns, offset = columns_of(motions), offset_of(motions)
+        columns, offset = basis_columns(motions), offset_vector(motions)
         self.reliability = reduce(least, [motion.reliability for motion in motions], 2.0)
         if independent is None and not orthonormal:
             self.basis, self.offset = transposed(columns) if columns else [[] for _ in offset], offset
@@ -84,7 +85,7 @@ class Tangents:
             chosen = _orthonormalized(columns, fronts.units)
             self.basis = transposed(chosen) if chosen else [[] for _ in offset]
         else:
-            chosen = _rows_of(tree.mechanism, independent, len(columns))
+            chosen = _velocity_rows(tree.mechanism, independent, len(columns))
             scale = Inverse([times(columns, row) for row in chosen], units_of_rows(chosen, fronts.units))
             self.basis = scale.after(transposed(columns))
             self.reliability = least(self.reliability, scale.reliability)
@@ -93,9 +94,8 @@ class Tangents:
 
 
 def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
-    """Orthonormal columns with the same span. With mixed units the raw columns may be nearly parallel, so that they
-    are orthogonalised one by one.
-    """
+    """Orthonormal columns with the same span. With mixed units the raw columns may be nearly parallel, therefore each
+    is orthogonalised separately."""
     if all(units.column(c) == 1.0 for column in columns for c in range(len(column))):
         root = Factor.of([times(columns, column) for column in columns])
         return transposed([root.half_inverse(row) for row in transposed(columns)])
@@ -110,7 +110,7 @@ def _orthonormalized(columns: Matrix, units: ConstraintUnits) -> Matrix:
     return orthonormal
 
 
-def _rows_of(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix:
+def _velocity_rows(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix:
     """(p, nv): velocities of joints, single coordinates or entries of v, as rows over v; the row of a mimic joint has
     its ratio.
     """
@@ -136,20 +136,20 @@ def _rows_of(mech: Mechanism, joints: Sequence[str | int], count: int) -> Matrix
 
 
 def closed_partition(tree: Tree, q, *, fronts: Fronts) -> tuple[Vector, Scalar]:
-    """(p,): places in v of coordinates that describe the motion well, the rows of an orthonormal K that pivoting
-    chooses (2.3.3.1 Remark 2), the first of equal ones; and how far the elimination can be relied on."""
+    """(p,): indices in v of well-conditioned coordinates, the rows of an orthonormal K chosen by pivoting (2.3.3.1
+    Remark 2), the first of equal ones; and the reliability of the elimination."""
     rows, _ = constraints(Configuration(tree, q), [0.0] * tree.mechanism.nv)
     motions = eliminated(tree, rows, fronts)
-    columns = well_chosen_places(columns_of(motions), fronts.units)
+    columns = well_chosen_places(basis_columns(motions), fronts.units)
     return columns, reduce(least, [motion.reliability for motion in motions], 2.0)
 
 
 def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
-    """Rows of K that pivoting chooses, in the order of choice, with K made orthonormal in dimensionless coordinates."""
+    """Rows of K chosen by pivoting, in the order of choice, with K orthonormalized in dimensionless coordinates."""
     columns = dimensionless(columns, units)
     root = Factor.of([times(columns, column) for column in columns])
     left = [root.half_inverse(row) for row in transposed(columns)]
-    places: Vector = []
+    indices: Vector = []
     for _ in columns:
         index, largest, chosen = 0.0, dot(left[0], left[0]), left[0]
         for i, row in enumerate(left[1:], start=1):
@@ -161,8 +161,8 @@ def well_chosen_places(columns: Matrix, units: ConstraintUnits) -> Vector:
         left = [
             [x - share * y for x, y in zip(row, chosen, strict=True)] for row, share in zip(left, shares, strict=True)
         ]
-        places.append(index)
-    return places
+        indices.append(index)
+    return indices
 
 
 def ascending(numbers: Vector) -> Vector:
@@ -176,7 +176,7 @@ def ascending(numbers: Vector) -> Vector:
 
 
 def unit_vector(index: Scalar, length: int) -> Vector:
-    """1 at ``place``, a whole number, else 0."""
+    """1 at ``index``, a whole number, else 0."""
     return [select(index < i + 0.5, select(index < i - 0.5, 0.0, 1.0), 0.0) for i in range(length)]
 
 
@@ -184,7 +184,7 @@ def unit_vector(index: Scalar, length: int) -> Vector:
 
 
 def eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution]:
-    """The loops of every cluster; pivots that vanish at singular positions are not provided for."""
+    """Eliminated loops of every cluster; without a treatment of pivots that vanish at singular positions."""
     return [
         eliminate(
             dict(enumerate(rows)),
@@ -196,7 +196,7 @@ def eliminated(tree: Tree, rows: Sequence[Row], fronts: Fronts) -> list[Solution
     ]
 
 
-def columns_of(motions: Sequence[Solution]) -> Matrix:
+def basis_columns(motions: Sequence[Solution]) -> Matrix:
     """K by columns, over all coordinates."""
     columns = range(sum(len(motion.basis) for motion in motions))
     return [
@@ -214,13 +214,13 @@ def dimensionless(columns: Matrix, units: ConstraintUnits) -> Matrix:
     ]
 
 
-def offset_of(motions: Sequence[Solution]) -> Vector:
+def offset_vector(motions: Sequence[Solution]) -> Vector:
     """k, over all coordinates."""
     return [x for _, x in sorted(item for motion in motions for item in motion.offset.items())]
 
 
 def units_of_rows(rows: Matrix, units: ConstraintUnits) -> Vector:
-    """(p,): what makes rows (p, nv) over the coordinates of the size 1, where these are in units of lengths."""
+    """(p,): scales that give rows (p, nv) over the coordinates size 1, with coordinates in units of lengths."""
     if all(units.column(c) == 1.0 for row in rows for c in range(len(row))):
         return [1.0] * len(rows)
     scaled = ([x * units.column(c) for c, x in enumerate(row)] for row in rows)

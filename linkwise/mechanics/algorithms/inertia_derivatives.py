@@ -1,7 +1,7 @@
 """Derivatives of the mass matrix and of its factor along tangent directions, in closed form (jain1995 6.12, A.29).
 
-Direction k moves one joint j along one column S of H*.  Then the change of frame X_j into link j changes by -S x X_j,
-and the columns of H* of that joint by their own rates; nothing else does.
+Direction k moves one joint j along one column S of H*.  Then the transform X_j into link j changes by -S x X_j, and the
+columns of H* of that joint by their own rates; everything else is constant.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class InertiaRates:
         self._joints: dict[int, ArticulationRate | None] = {}
 
     def inertia(self, i: int) -> ArticulatedInertia | None:
-        """dP/dt; None where it is zero."""
+        """dP/dt; None if zero."""
         if i not in self._inertias:
             self._inertias[i] = self.at.neighbours.from_children(i, (self, "dP"), self._rate_behind, None)
         return self._inertias[i]
@@ -55,7 +55,7 @@ class InertiaRates:
         return None if joint is None else rate_to_parent(joint, self.moving[i])
 
     def joint(self, i: int) -> ArticulationRate | None:
-        """Rates of P H*, D, G and P+; None where they are zero."""
+        """Rates of P H*, D, G and P+; None if zero."""
         if i not in self._joints:
             rate, moving = self.inertia(i), self.moving[i]
             still = rate is None and moving is None
@@ -70,7 +70,7 @@ class InertiaRates:
 
 
 def _directions(at: Configuration) -> Iterator[tuple[int, int, JointMotion]]:
-    """Joint, freedom, and how the joint moves along it."""
+    """For each direction: joint, degree of freedom, and motion of the joint along it."""
     for j, link in enumerate(at.tree.links):
         for k in range(link.joint.nv):
             unit = [1.0 if m == k else 0.0 for m in range(link.joint.nv)]
@@ -87,9 +87,9 @@ def _stack_directions(slices: Sequence[Matrix]) -> Cube:
 def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar]) -> Cube:
     """(nv, nv, nv): [i, j, k] is dM_ij along tangent direction k.
 
-    jain1995 (6.12): M' = H phi (S~ phi M - M phi* S~*) phi* H*.  At joint j let y_a be the motion that freedom a of an
-    inner joint gives to link j, and F_b the force that freedom b asks for there, a column of phi M phi* H*; then
-    M'_ab = -(S x y_a) F_b - (S x y_b) F_a.
+    jain1995 (6.12): M' = H phi (S~ phi M - M phi* S~*) phi* H*.  At joint j let y_a be the motion of link j per unit of
+    freedom a of an inner joint, and F_b the force required there by freedom b, a column of phi M phi* H*; then M'_ab =
+    -(S x y_a) F_b - (S x y_b) F_a.
     """
     at = Configuration(tree.regrouped, q)
     motions, forces = _columns(at)
@@ -134,9 +134,8 @@ def mass_matrix_second_derivatives(tree: Tree, q: Sequence[Scalar]) -> list[Cube
 
 
 def _columns(at: Configuration) -> tuple[list[dict[Column, Motion]], list[dict[Column, Force]]]:
-    """For every link, motions due to the joints on its path to the base, and forces phi M phi* H* due to these joints
-    and those further out.
-    """
+    """For every link: motions by the joints on its path to the base, and forces phi M phi* H* by these and outer
+    joints."""
     motions = joint_motions(at)
 
     def inward(i: int, outer: list[dict[Column, Force]]) -> tuple[dict[Column, Force], dict[Column, Force]]:
@@ -185,7 +184,7 @@ def _articulated(tree: Tree, q: Sequence[Scalar]) -> Configuration:
 
 
 def _factor_rate(at: Configuration, moving: Sequence[JointMotion | None], normalized: bool) -> Matrix:
-    """d[(I + H phi K) D^(1/2)] while joints move: each column K D^(1/2) and its rate, carried to the base."""
+    """d[(I + H phi K) D^(1/2)] for moving joints: each column K D^(1/2) and its rate, propagated to the base."""
     links = at.tree.links
     starts, size = at.tree.dof_starts, at.tree.dofs
     result: Matrix = [[0.0] * size for _ in range(size)]

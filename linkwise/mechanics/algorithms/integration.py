@@ -1,8 +1,8 @@
 """One step of motion in time under joint forces that stay constant during the step, on the configuration manifold.
 
 A step never leaves the manifold: it is a tangent vector u, along which every joint moves from the start of the step
-exactly (``Joint.integrate``), and the method of Runge and Kutta is applied to u and v instead of q and v
-(Munthe-Kaas, "Runge-Kutta methods on Lie groups", BIT 38, 1998):
+exactly (``Joint.integrate``), and the method of Runge and Kutta is applied to u and v instead of q and v (Munthe-Kaas,
+"Runge-Kutta methods on Lie groups", BIT 38, 1998):
 
     du/dt = dexp^-1_u(v)    dv/dt = forward dynamics at (q (+) u, v)
 
@@ -10,7 +10,7 @@ Quaternions stay unit, and the order of the method is kept for joints that turn 
 ``Joint.step_rate`` carries; methods of higher order are refused there.  For all other joints u is the change of q and
 the method is the usual one.
 
-Steps within constraints are those of ``constrained_steps.py``.
+Steps with constraints are in ``constrained_steps.py``.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from .dynamics import forward_dynamics
 
 Vector = list[Scalar]
 Rates = Callable[[Sequence[Scalar], Vector, Vector, float], Vector]
-RootedTree = tuple[int, np.ndarray, int]  # its order, its elementary weights at the stages, its density
-ROUNDED = 1e-9  # what a condition on rounded coefficients may be off by
+RootedTree = tuple[int, np.ndarray, int]  # order, elementary weights at the stages, density
+ROUNDED = 1e-9  # tolerance of order conditions, for rounded coefficients
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,13 @@ class Tableau:
 
     @property
     def moments(self) -> tuple[float, ...]:
-        """When a step looks at what depends on time, in parts of it, its end last."""
+        """Times at which a step evaluates time-dependent inputs, as fractions of it; its end last."""
         return tuple(sorted({*map(sum, self.stages), 1.0}))
 
     @property
     def rows(self) -> np.ndarray | None:
-        """(stages, 2): coefficient of the previous slope and weight of the own slope, per stage; None if a stage uses
-        other slopes.
-        """
+        """(stages, 2): coefficient of the previous slope and weight of the stage's slope, per stage; None if a stage
+        uses other slopes."""
         if any(any(row[:-1]) for row in self.stages):
             return None
         return np.array([(row[-1] if row else 0.0, b) for row, b in zip(self.stages, self.weights, strict=True)])
@@ -101,8 +100,8 @@ class Tableau:
     def _advance_in_loop(
         self, x: np.ndarray, h: Any, rates: Callable[[float, np.ndarray], np.ndarray]
     ) -> np.ndarray | None:
-        """``advance`` as a loop over the stages where all are alike and the trace under way wants one.  Each takes the
-        slope of the stage before, and the start plus weighted slopes of all stages before."""
+        """``advance`` as a loop over the stages; None unless all stages are alike and the trace requests loops. Each
+        stage takes the previous slope, and the start plus weighted slopes of all previous stages."""
         rows, n = self.rows, len(x)
         if rows is None:
             return None
@@ -135,8 +134,8 @@ def _forests(
 @dataclass(frozen=True)
 class Splitting:
     """Velocities and positions in turn: v changes by ``kicks[i]`` times dt a(q, v), then q moves by ``drifts[i]`` times
-    dt v.  Linear velocities along axes that turn are constant vectors while q moves (``Joint.drift``): a is the rate of
-    such a vector, ``Joint.kick_bias`` more than that of its numbers, in which the turning of the axes is seen."""
+    dt v.  Linear velocities along rotating axes are constant vectors while q moves (``Joint.drift``).  a is the rate of
+    such a vector: the rate of its components plus ``Joint.kick_bias`` for the rotation of the axes."""
 
     kicks: tuple[float, ...]
     drifts: tuple[float, ...]
@@ -148,7 +147,7 @@ class Splitting:
 
     @property
     def moments(self) -> tuple[float, ...]:
-        """When a step looks at what depends on time, in parts of it, its end last."""
+        """Times at which a step evaluates time-dependent inputs, as fractions of it; its end last."""
         times = (0.0, *accumulate(self.drifts))
         return tuple(sorted({*(c for c, kick in zip(times, self.kicks, strict=False) if kick), 1.0}))
 
@@ -182,7 +181,7 @@ STEP = ("q", "v", "tau", "dt")
 
 
 def register_steps(name: str, method: Method) -> None:
-    """Make the steps of a method known, of trees."""
+    """Register the steps of a method for trees."""
     register(
         Algorithm(
             f"{name}_step",
@@ -202,9 +201,9 @@ for _name, _method in METHODS.items():
 
 
 def advanced(method: Method, tree: Tree, q, v, dt, rates: Rates, more: Sequence[Scalar] = ()) -> Vector:
-    """q, v and ``more`` after dt: ``rates(q, v, more, c)`` are the rates of v and of what else changes in time (the
-    activations of actuators), one after the other, after the part c of the step."""
-    dt = scalars([dt.item() if hasattr(dt, "item") else dt])  # since arrays of scalars do not multiply scalars
+    """q, v and ``more`` after dt. ``rates(q, v, more, c)`` returns the rates of v and of further states (such as
+    actuator activations), concatenated, after the part c of the step."""
+    dt = scalars([dt.item() if hasattr(dt, "item") else dt])  # because arrays of scalars do not multiply scalars
     n = len(v)
 
     def changes(c: float, q: Sequence[Scalar], x: np.ndarray) -> np.ndarray:
@@ -244,13 +243,13 @@ def refuse_lost_orders(method: Tableau, mechanism: Mechanism) -> None:
 
 
 def fed_back(tree: Tree, q, v, tau, target, kp, kd, gain=None) -> Vector:
-    """(nv,): ``tau + kp (target - q) - kd v + gain [target - q; -v]``, as a digital controller gives it, ``target - q``
-    being ``difference(q, target)``; the gain is (nv, 2 nv)."""
-    way = difference(tree, q, target)
-    forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, way, kd, v, strict=True)]
+    """(nv,): ``tau + kp (target - q) - kd v + gain [target - q; -v]``, the output of a digital controller, with
+    ``difference(q, target)`` for ``target - q``; the gain is (nv, 2 nv)."""
+    error = difference(tree, q, target)
+    forces = [f + p * x - d * w for f, p, x, d, w in zip(tau, kp, error, kd, v, strict=True)]
     if gain is None:
         return forces
-    state = [*way, *(-w for w in v)]
+    state = [*error, *(-w for w in v)]
     return [f + sum((k * x for k, x in zip(row, state, strict=True)), 0.0) for f, row in zip(forces, gain, strict=True)]
 
 
@@ -263,7 +262,7 @@ def moved(x: np.ndarray, h: Any, coefficients: Sequence[float], slopes: Sequence
 
 
 def scalars(numbers: Sequence[Scalar]) -> np.ndarray:
-    """Scalars, known or not, as an array."""
+    """Scalars, numbers or symbols, as an array."""
     array = np.empty(len(numbers), dtype=object)
     array[:] = list(numbers)
     return array

@@ -5,14 +5,14 @@ Kinematics by the Levenberg-Marquardt Method", IEEE Transactions on Robotics 27,
 
     u = u0 + J* (J J* + lambda)^-1 (e - J u0),        lambda = mu |e|^2 / 2
 
-which needs no line search, and is quadratic in the end as lambda vanishes with e.  Where |e| has grown, mu is raised
-for the steps that follow: targets out of reach end in a compromise, too.  u0 leads to a preferred posture; in
-the end only its part in the null space of J is left.  Coordinates at a limit towards which the gradient J* e pushes
+which needs no line search, and converges quadratically as lambda vanishes with e.  After an increase of |e|, mu is
+raised for later steps, so that the iteration also converges for targets out of reach.  u0 leads to a preferred posture;
+eventually only its part in the null space of J remains.  Coordinates at a limit towards which the gradient J* e pushes
 them are held there (the projection of Bertsekas, "Projected Newton methods", SIAM Journal on Control and Optimization
 20, 1982).
 
-All is dimensionless: positions and sliding joints are in units of the mechanism's length, so that a length counts as
-much as a radian, whatever the units of the mechanism are.
+All quantities are dimensionless: positions and sliding joints are in units of the mechanism's length, which counts as
+much as a radian.
 
 Rotations are measured by their rotation vectors: J* e is the gradient of |e|^2 / 2 exactly, and u leads along the
 geodesic to the target where J has full rank.
@@ -38,21 +38,21 @@ from .centroidal import center_of_mass_jacobian
 from .configuration import difference, integrate
 from .energy import center_of_mass
 from .jacobians import observe
-from .kinematics import way_to
+from .kinematics import path_transform
 from .loop_constraints import closures
 
-FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, far below what slows the end
-RAISE = 4.0  # by what damping is raised where a step has led away
-NOISE = 1e-7  # of the cost, errors of 4e-4: what it grows by less is none of damping's business
-PROGRESS = 6  # numbers of it
+FLOOR = 1e-12  # of the trace of J J*: the least damping, far above its round-off, too small to slow down convergence
+RAISE = 4.0  # factor of damping after an increase of the cost
+NOISE = 1e-7  # of the cost, errors of 4e-4: a smaller increase leaves damping unchanged
+PROGRESS = 6  # length of the progress vector
 TARGETS_FIRST, FARTHEST = 1e3, 0.5  # of the posture: half its pull at a cost of 1e-3; radians and lengths in a step
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Target of one frame: weights of its position and of its rotation or direction; zero if it has no such part.
+    """Target of one frame: weights of its position and of its rotation or direction; zero for an absent part.
 
-    axis   of the frame, a unit vector along its own axes, that is to point along a direction; None for rotations
+    axis   of the frame, a unit vector along its own axes, to be aligned with a direction; None for rotations
     """
 
     frame: str
@@ -62,7 +62,7 @@ class Goal:
 
     @property
     def size(self) -> int:
-        """Numbers of the target: a position, then a rotation matrix by rows or a direction, in the world."""
+        """Length of the target: a position, then a rotation matrix by rows or a direction, in the world."""
         return 3 * (self.position > 0.0) + (self.rotation > 0.0) * (9 if self.axis is None else 3)
 
 
@@ -75,14 +75,14 @@ class CenterOfMassGoal:
 
     @property
     def size(self) -> int:
-        """Numbers of the target: one coordinate per axis."""
+        """Length of the target: one coordinate per axis."""
         return len(self.axes)
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """Rows of the weighted Jacobian (nv numbers each) and weighted residuals, dimensionless; and the squares of
-    distances and of angles, as they are, without weights."""
+    """Rows of the weighted Jacobian (nv numbers each) and weighted residuals, dimensionless; and squares of distances
+    and angles, unweighted."""
 
     units: Scales
     rows: Matrix = field(default_factory=list)
@@ -91,7 +91,7 @@ class Residuals:
     angles: list[Scalar] = field(default_factory=list)
 
     def add(self, weight: float, rows: Sequence[Sequence[Scalar]], errors: Sequence[Scalar], lengths: bool) -> None:
-        """Residuals that are ``lengths``, or angles."""
+        """Add residuals: ``lengths``, or angles."""
         weight = weight / self.units.length if lengths else weight
         of_v = self.units.of_v.tolist()
         self.rows.extend([weight * unit * x for x, unit in zip(row, of_v, strict=True)] for row in rows)
@@ -102,8 +102,8 @@ class Residuals:
 def residuals(
     tree: Tree, q: Sequence[Scalar], goals: Sequence[Goal | CenterOfMassGoal], target: Sequence[Scalar]
 ) -> Residuals:
-    """Residuals of all goals, one after the other, and of the loops; ``target`` has the numbers of ``size`` of each
-    goal."""
+    """Residuals of all goals, one after the other, and of the loops; ``target`` concatenates the numbers of all
+    goals."""
     residuals_of_targets, numbers = Residuals(scales(tree.mechanism)), iter(target)
     for goal in goals:
         if isinstance(goal, CenterOfMassGoal):
@@ -111,7 +111,7 @@ def residuals(
         else:
             _add_frame(residuals_of_targets, tree, q, goal, numbers)
     there = Configuration(tree, q)
-    asked = [row for way in there.ways for row in closures(there, way)]
+    asked = [row for path in there.ways for row in closures(there, path)]
     for row, is_length in zip(asked, constraint_lengths(tree.mechanism).tolist(), strict=True):
         numbers_of_row = [row.numbers.get(k, 0.0) for k in range(tree.mechanism.nv)]
         residuals_of_targets.add(1.0, [numbers_of_row], [-row.numbers[BIAS]], is_length)
@@ -124,18 +124,18 @@ def _add_frame(residuals: Residuals, tree: Tree, q: Sequence[Scalar], goal: Goal
 
     observer = observe(tree, q, goal.frame, "world_aligned")
     jacobian = observer.matrix(observer.columns())
-    rotation, position = beyond((IDENTITY, ZERO), way_to(observer.at, goal.frame))
+    rotation, position = beyond((IDENTITY, ZERO), path_transform(observer.at, goal.frame))
     if goal.position > 0.0:
         residuals.add(goal.position, jacobian[3:], three() - position, True)
     if goal.rotation > 0.0 and goal.axis is None:
         wanted = Matrix3(three(), three(), three())
-        way = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
-        residuals.add(goal.rotation, jacobian[:3], way, False)
+        turn = quat.logarithm(quat.from_matrix(wanted.times(rotation.T)))
+        residuals.add(goal.rotation, jacobian[:3], turn, False)
     elif goal.rotation > 0.0 and goal.axis is not None:
         across = [rotation @ Vector3(*column) for column in _normals(goal.axis)]
         rows = [[direction.dot(Vector3(*column)) for column in zip(*jacobian[:3], strict=True)] for direction in across]
-        way = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
-        residuals.add(goal.rotation, rows, [direction.dot(way) for direction in across], False)
+        turn = _way_of_axis(rotation @ Vector3(*goal.axis), three(), across)
+        residuals.add(goal.rotation, rows, [direction.dot(turn) for direction in across], False)
 
 
 def _add_center_of_mass(
@@ -154,8 +154,8 @@ def _normals(axis: Sequence[float]) -> list[list[float]]:
 
 
 def _way_of_axis(axis: Vector3, wanted: Vector3, across: Sequence[Vector3]) -> Vector3:
-    """The shortest rotation vector that takes a unit vector to another; half a turn about one of ``across`` where they
-    are opposite."""
+    """The shortest rotation vector that takes a unit vector to another; for opposite vectors half a turn about one of
+    ``across``."""
     turn, cosine = axis.cross(wanted), axis.dot(wanted)
     square = turn.dot(turn)
     tiny = square < 1e-24
@@ -166,7 +166,7 @@ def _way_of_axis(axis: Vector3, wanted: Vector3, across: Sequence[Vector3]) -> V
 
 
 def limited_coordinates(mech: Mechanism) -> dict[int, int]:
-    """Velocity index -> position index of the coordinates that limits apply to: those whose rate is an entry of v."""
+    """Velocity index -> position index of coordinates with limits: those whose rate is an entry of v."""
     indices: dict[int, int] = {}
     for body in mech.bodies:
         if not body.mimic and body.kind.rates_are_velocities:
@@ -191,13 +191,14 @@ def inverse_kinematics_step(
 ) -> tuple[list[Scalar], list[Scalar]]:
     """q after one iteration, and its progress: [distance, iterations, unrest, cost, boost, angle].
 
-    These are the largest residuals at the q that was given, as they are, the count of iterations so far, the length of
-    a step that only the posture asks for, |e|^2 / 2, and by what mu is raised; zeros before the first iteration.
+    ``distance`` and ``angle`` are the largest residuals at the given q, unweighted; ``iterations`` counts; ``unrest``
+    is the length of a step due to the posture alone; ``cost`` is |e|^2 / 2; ``boost`` is the factor of mu.  Start with
+    zeros.
 
     limits     (2, nv): lower and upper, of the coordinates that are ``limited``
     settings   [tolerance of distances, mu, longest step, tolerance of unrest, tolerance of angles]
     redundant  whether a posture is preferred
-    run        not used: programs over time have an input per run
+    run        unused: programs over time have an input per run
     """
     tolerance, mu, longest, calm, tolerance_of_angles = settings
     misses = residuals(tree, q, goals, target)
@@ -208,12 +209,12 @@ def inverse_kinematics_step(
     units = misses.units.of_v.tolist()
     step0 = [0.0] * mech.nv
     if redundant:
-        way = difference(tree, q, posture)
-        step0 = _pulled([x * (1.0 / unit) for x, unit in zip(way, units, strict=True)], cost, boost)
+        pull = difference(tree, q, posture)
+        step0 = _pulled([x * (1.0 / unit) for x, unit in zip(pull, units, strict=True)], cost, boost)
     pushes = {k: dot((row[k] for row in misses.rows), misses.errors) for k in limited}
     free = _free([1.0] * mech.nv, pushes, positions, q, limits)
     step = _step(misses, free, step0, mu * boost * cost)
-    if redundant:  # the posture moves what targets do not hold: what would leave its limits by that stays, too
+    if redundant:  # coordinates free of targets also stay if the posture step would take them beyond limits
         free = _free(free, {k: step[k] for k in limited}, positions, q, limits)
         step = _step(misses, free, step0, mu * boost * cost)
     length = sqrt(dot(step, step))
@@ -242,14 +243,14 @@ def _largest(squares: Sequence[Scalar]) -> Scalar:
     return sqrt(largest)
 
 
-def _pulled(way: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
+def _pulled(step: Sequence[Scalar], cost: Scalar, boost: Scalar) -> list[Scalar]:
     """The part of the posture step to take: small far from the targets, bounded by the range of the linear model, and
     smaller after steps that repeatedly increased the target error through curvature.
     """
-    length = sqrt(dot(way, way) + 1e-30)
+    length = sqrt(dot(step, step) + 1e-30)
     share = 1.0 / (boost * (1.0 + TARGETS_FIRST * cost))
     share = share * select(FARTHEST < length, FARTHEST / select(FARTHEST < length, length, 2.0), 1.0)
-    return [x * share for x in way]
+    return [x * share for x in step]
 
 
 def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
@@ -261,7 +262,7 @@ def _boost(cost: Scalar, cost_before: Scalar, before: Scalar) -> Scalar:
 def _free(
     free: Sequence[Scalar], pushes: dict[int, Scalar], positions: dict[int, int], q: Sequence[Scalar], limits: Matrix
 ) -> list[Scalar]:
-    """(nv,): zero for coordinates at a limit that they are pushed beyond, as before for others."""
+    """(nv,): 0 for coordinates at a limit and pushed beyond it, unchanged for others."""
     share = list(free)
     for k, push in pushes.items():
         if is_zero(push):
@@ -273,7 +274,7 @@ def _free(
 
 
 def _step(misses: Residuals, free: Sequence[Scalar], step0: Sequence[Scalar], damping: Scalar) -> list[Scalar]:
-    """u0 + J* (J J* + lambda)^-1 (e - J u0) of the coordinates that are free, by the smaller of J J* and J* J."""
+    """u0 + J* (J J* + lambda)^-1 (e - J u0) over the free coordinates, by the smaller of J J* and J* J."""
     rows = [[x * f for x, f in zip(row, free, strict=True)] for row in misses.rows]
     step0 = [x * f for x, f in zip(step0, free, strict=True)]
     errors = misses.errors

@@ -1,15 +1,15 @@
 """Jacobians of one frame and how they change (spencer2004 Section 4.4.1), for all joints.
 
 An observer stands at the world's origin ("world"), moves with the frame ("link"), or moves with the frame's origin and
-does not turn ("world_aligned").  To the observer the column of a freedom is the motion J = X h: X is the pose of the
-link that the joint moves, h a column of H*, constant in that link for most joints.  With W the motion of that link
-against the observer,
+does not turn ("world_aligned").  For this observer the column of a degree of freedom is the motion J = X h.  X is the
+pose of the link that the joint moves, h a column of H*, constant in that link for most joints.  With W the motion of
+that link relative to the observer,
 
     dJ/dt  = W x J + X dh/dt,
     d2J/dt2 = dW/dt x J + W x (dJ/dt + X dh/dt) + X d2h/dt2.
 
-To an observer at rest W is the sum of J v over the joints up to the link; to one that moves with the frame it is, with
-the other sign, the sum over the joints further out.  spencer2004 has these sums inside recursions over the columns.
+For an observer at rest W is the sum of J v over the joints up to the link; for one that moves with the frame it is
+minus the sum over the joints further out.  spencer2004 has these sums inside recursions over the columns.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .algorithm import algorithm
 
 OBSERVERS = "operators see each link in its own frame; observers elsewhere need poses"
 
-Columns = dict[int, list[Motion]]  # of the links on the way to the frame, one per freedom of their joint
+Columns = dict[int, list[Motion]]  # of the links on the path to the frame, one per degree of freedom of their joint
 FRAMES = ("link", "world", "world_aligned")
-#: What they are called elsewhere: Pinocchio's ReferenceFrame, the space and body frames of textbooks.
+#: Synonyms: Pinocchio's ReferenceFrame, the space and body frames of textbooks.
 OTHER_FRAMES = {
     "local": "link",
     "body": "link",
@@ -105,21 +105,22 @@ def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str 
 
 
 def _propagated(relative: dict[int, Motion], columns: Columns, own_rates: Columns) -> Columns:
-    """W x J and what the columns change by themselves."""
+    """W x J plus the columns' own rates."""
     return {i: [relative[i].cross(x) + y for x, y in zip(columns[i], own_rates[i], strict=True)] for i in columns}
 
 
 @dataclass(frozen=True)
 class Observer:
-    """Who sees the columns, and the poses of the links on the way to the frame, inner ones first, as they are seen."""
+    """An observer of the columns, and the poses of the links on the path to the frame relative to it, inner ones
+    first."""
 
     at: Configuration
     frame: str
     poses: dict[int, Pose]
-    place: Vector3  # where velocities are taken
+    place: Vector3  # point at which velocities are taken
 
     def motion(self, i: int, m: Motion) -> Motion:
-        """A motion in link i's internal frame, as it is seen."""
+        """A motion in link i's internal frame, in the observer's axes."""
         rotation, position = self.poses[i]
         angular = rotation @ m.angular
         return Motion(angular, rotation @ m.linear + angular.cross(self.place - position))
@@ -136,7 +137,7 @@ class Observer:
         }
 
     def own_second_rates(self, rates: Sequence[Sequence[Scalar]], accelerations: Sequence[Sequence[Scalar]]) -> Columns:
-        """X d2h/dt2 of joints whose rates change: the rates of h, themselves along the motion."""
+        """X d2h/dt2 for joints with changing rates: second derivatives of h along the motion."""
         seen: Columns = {}
         for i in self.poses:
             joint, q = self.at.joint_kinematics[i].link.joint, self.at.coordinates[i]
@@ -146,9 +147,8 @@ class Observer:
         return seen
 
     def relative(self, added: Mapping[int, Motion]) -> dict[int, Motion]:
-        """W of every link on the path from the motions that its joints add: summed from the world outward for an
-        observer at rest, from the frame inward for a moving one.
-        """
+        """W of every link on the path from motions ``added`` by its joints: summed from the world outward for an
+        observer at rest, from the frame inward for a moving one."""
         outward, inward = {}, {}
         total = NO_MOTION
         for i in self.poses:
@@ -174,7 +174,7 @@ class Observer:
 
 
 def require_frame(frame: str) -> None:
-    """An observer of this name is known."""
+    """Raise unless an observer of this name exists."""
     if frame not in FRAMES:
         meant = OTHER_FRAMES.get(str(frame).lower().rpartition(".")[2])
         hint = f": did you mean {meant!r}?" if meant else ""
@@ -182,7 +182,7 @@ def require_frame(frame: str) -> None:
 
 
 def observe(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> Observer:
-    """The poses of the links on the way to a frame: from the world outward, or from the frame inward."""
+    """The poses of the links on the path to a frame: from the world outward, or from the frame inward."""
     require_frame(frame)
     at = Configuration(tree, q)
     body, last = at.to_frame(link)

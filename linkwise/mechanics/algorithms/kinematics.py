@@ -41,13 +41,12 @@ def link_poses(tree: Tree, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
 @algorithm(("q",), "pose", options=("link",), reason=POSES)
 def frame_pose(tree: Tree, q: Sequence[Scalar], link: str) -> list[list[Scalar]]:
     """(4, 4): one named frame in the world."""
-    return homogeneous(beyond((IDENTITY, ZERO), way_to(Configuration(tree, q), link)))
+    return homogeneous(beyond((IDENTITY, ZERO), path_transform(Configuration(tree, q), link)))
 
 
 def joint_motions(at: Configuration) -> list[dict[tuple[int, int], Motion]]:
-    """For every link, the motions phi* H* due to the joints on its path, by joint and degree of freedom, in its
-    internal frame.
-    """
+    """For every link, the motions phi* H* by the joints on its path, by joint and degree of freedom, in its internal
+    frame."""
 
     def step(i: int, parent: dict[tuple[int, int], Motion] | None) -> dict[tuple[int, int], Motion]:
         kinematics = at.joint_kinematics[i]
@@ -57,7 +56,7 @@ def joint_motions(at: Configuration) -> list[dict[tuple[int, int], Motion]]:
     return base_to_tip(at.tree.links, "motions of the links", step)
 
 
-def way_to(at: Configuration, name: str) -> Transform:
+def path_transform(at: Configuration, name: str) -> Transform:
     """The transform from the world to a named frame."""
     body, last = at.to_frame(name)
     transform = Transform()

@@ -18,21 +18,21 @@ def constraint_motion(
 ) -> list[Scalar]:
     """(nv + 2 m,): [G* lambda; G a + dG/dt v; G v], the last two d2g/dt2 and dg/dt where constraints are on positions.
 
-    Its derivatives along q are all that a linearization asks of the derivatives of K: those of the first part stand for
-    dK/dy, those of the others for the second and the first time derivative of K.
+    A linearization needs derivatives of K only through its derivatives along q: the first part gives dK/dy, the others
+    the second and the first time derivative of K.
     """
     rows = constraint_jacobian(tree, q)
     forces = [dot([row[k] for row in rows], multipliers) for k in range(tree.mechanism.nv)]
     at, rates, accelerations = Configuration(tree, q), tree.velocities(v), tree.velocities(a)
-    second = [x for way in at.ways for x in way.acceleration(at, rates, accelerations)]
-    return forces + second + [x for way in at.ways for x in way.velocity(at, rates)]
+    second = [x for path in at.ways for x in path.acceleration(at, rates, accelerations)]
+    return forces + second + [x for path in at.ways for x in path.velocity(at, rates)]
 
 
 @algorithm(("v",), reason=MANIFOLD)
 def step_rate_jacobian(tree: Tree, v: Sequence[Scalar]) -> list[list[Scalar]]:
-    """(nv, nv): how the rate of u = difference(q0, q) changes with u at u = 0, while v stays.
+    """(nv, nv): derivative of the rate of u = difference(q0, q) by u at u = 0, at constant v.
 
-    Half the bracket of u with v where joints turn freely (``Joint.step_rate``), zero where v is dq/dt.
+    Half the bracket of u with v for freely rotating joints (``Joint.step_rate``), zero where v is dq/dt.
     """
     mechanism = tree.mechanism
     rows: list[list[Scalar]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]

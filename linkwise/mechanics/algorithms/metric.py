@@ -12,10 +12,10 @@ import numpy as np
 def connection(metric: np.ndarray, slopes: np.ndarray, structure_constants: np.ndarray) -> np.ndarray:
     """(nv, nv, nv): [i, j, k] is the product of E_k with the covariant derivative of E_j along E_i.
 
-    slopes                [i, j, k]: how [i, j] of the metric changes along direction k
+    slopes                [i, j, k]: derivative of [i, j] of the metric along direction k
     structure_constants   of tangent directions, ``Mechanism.coordinates.structure_constants``
 
-    Linear in the metric and its derivatives, hence good for their derivatives too.
+    Linear in the metric and its derivatives, and therefore also applicable to their derivatives.
     """
     return 0.5 * (
         twice_symmetric_connection(metric, slopes, structure_constants) + _lowered(metric, structure_constants)
@@ -29,7 +29,7 @@ def twice_symmetric_connection(metric: np.ndarray, slopes: np.ndarray, structure
     spread = np.moveaxis(slopes, -1, -3) - slopes + np.swapaxes(slopes, -1, -2)
     twice = spread - (np.swapaxes(lowered, -1, -2) + np.moveaxis(lowered, -1, -3))
     i, j = np.tril_indices(len(structure_constants), -1)
-    twice[..., j, i, :] = twice[..., i, j, :]  # alike, but for the order of additions
+    twice[..., j, i, :] = twice[..., i, j, :]  # equal to the sum of both up to the order of additions
     return twice
 
 

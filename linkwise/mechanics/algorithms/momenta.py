@@ -1,19 +1,19 @@
 """Joint momenta p = M v in place of joint velocities (the canonical momenta of spencer2004 5.1).
 
-p_i = H_i h_i + R v_i, where h_i is the momentum of link i with all that it carries; only forces change h_i, so that
+p_i = H_i h_i + R v_i, where h_i is the momentum of the subtree of link i; only forces change h_i, so that
 
     dp_i/dt = tau_i + H_i w_i + (dH_i*/dt + V_i x H_i*)* h_i
 
-w_i is the weight of what joint i carries, and the wrenches on it.  The last term is half the derivative of v* M v along
-the directions of the joint; where they do not commute (quaternions) their structure constants are in V_i x H_i*.
-Neither accelerations are needed nor the forces that they cause: of the articulated-body recursion the filter remains,
-which takes p to total joint rates, and the smoother, which takes these to velocities,
+w_i is the weight of this subtree plus the wrenches on it.  The last term is half the derivative of v* M v along the
+directions of the joint; where they do not commute (quaternions) their structure constants are in V_i x H_i*.
+Accelerations and inertial forces are not needed.  The articulated-body recursion keeps its filter, from p to total
+joint rates, and its smoother, from these to velocities,
 
     z = psi K p,    xi = D^-1 (p - H z),    v = xi - G* V+,    V = V+ + H* v
 
-and momenta come without a sweep of their own, h = P V + z = P+ V+ + z+, as forces do from accelerations.
+and momenta need no separate sweep, h = P V + z = P+ V+ + z+, as forces follow from accelerations.
 
-Constraints tie momenta as they tie velocities.  p stays M v, of all coordinates, and both left sides have one matrix:
+Constraints apply to momenta as to velocities.  p stays M v, of all coordinates, and both left sides have one matrix:
 
     M v + G* mu = p,  G v = rates of the drives;    M a + G* lambda = tau - h,  G a = -bias
 
@@ -31,7 +31,7 @@ from ..links.constraint_units import ConstraintUnits
 from ..links.loop_elimination import Fronts
 from ..operators.expression import Expression, Factored
 from ..recursions.fixed_axes import FixedAxes, rotates_in_a_plane
-from ..recursions.tree import AsAsked, Configuration, Tree
+from ..recursions.tree import Configuration, LazyConfiguration, Tree
 from ..scalar import Scalar
 from . import constrained_rates
 from . import expressions as ex
@@ -47,12 +47,12 @@ REASON = "products of velocities and momenta, which no operator is linear in"
 MOMENTA = ex.MASS_MATRIX @ ex.v
 
 
-#: How v is found from p, and h from both; which takes the fewest operations depends on the mechanism.
+#: Methods for v from p, and for h from both; the one with the fewest operations depends on the mechanism.
 FILTER, FILTER_AND_SWEEP, ELIMINATION = "filter", "filter_and_sweep", "elimination"
 #: Where links rotate in one plane: the filter and the sweep in axes that do not rotate; elimination pair by pair.
 IN_A_PLANE = FIXED_AXES, PAIRS = "fixed_axes", "pairs"
 FORMS = (FILTER, FILTER_AND_SWEEP, ELIMINATION, *IN_A_PLANE)
-FEW = 8  # links: of more there is always something to compute while the machine divides
+FEW = 8  # number of links above which divisions overlap with other operations anyway
 
 
 @expressed("joint_momenta", ("q", "v"), "p")
@@ -64,7 +64,7 @@ def _joint_momenta(mechanism: Mechanism) -> Expression:
 def velocities_of_tree(
     mechanism: Mechanism, form: str, units: ConstraintUnits | None = None, active: bool = False
 ) -> Expression:
-    """v = M^-1 p: the filter and the smoother, or by the mass matrix, factored as it stands."""
+    """v = M^-1 p: by the filter and the smoother, or by dense factorization of the mass matrix."""
     if form in (ELIMINATION, PAIRS) and not mechanism.coordinates.mimic_joints:
         return Factored(ex.H @ ex.phi @ ex.M @ ex.phi.T @ ex.H.T + ex.R) @ ex.joint_vector("p")
     return ex.MASS_MATRIX_INVERSE @ ex.coordinate_vector("p")
@@ -105,13 +105,13 @@ def flow_of_tree(
         return FlowByPairs(tree, q, p)
     if form == FIXED_AXES:
         return FlowOfMomenta(FixedAxes(tree.regrouped if _is_solid_in_its_plane(tree.original) else tree, q), p, True)
-    configuration = AsAsked if len(tree.links) <= FEW else Configuration
+    configuration = LazyConfiguration if len(tree.links) <= FEW else Configuration
     at = configuration(tree.regrouped if ex.is_solid(tree.original) else tree, q)
     return FlowOfMomenta(at, p, swept=form == FILTER_AND_SWEEP)
 
 
 def _is_solid_in_its_plane(mechanism: Mechanism) -> bool:
-    """Links resist rotation about the axes of their joints: see ``ex.tree_of_forward_dynamics``."""
+    """Whether links resist rotation about the axes of their joints: see ``ex.tree_of_forward_dynamics``."""
     axes = np.array([np.array(body.kind.alignment)[:, 2] for body in mechanism.bodies])
     moments = np.einsum("ni,nij,nj->n", axes, np.array([body.inertia for body in mechanism.bodies]), axes)
     return bool(moments.min() > ex.SLENDER * moments.max())
@@ -128,7 +128,7 @@ def _is_solid_in_its_plane(mechanism: Mechanism) -> bool:
     sweeps=True,
 )
 def motion(tree: Tree, q, p, tau, wrenches=None, *, form: str) -> tuple[list[Scalar], list[Scalar]]:
-    """(nv,) and (nv,): dp/dt and v, all that an integrator of (q, p) needs."""
+    """(nv,) and (nv,): dp/dt and v, the rates of (q, p) for an integrator."""
     flow = flow_of_tree(tree, q, p, form)
     return flow.rates(tau, wrenches), flow.velocities
 
@@ -164,10 +164,10 @@ def motion_within_constraints(
 def motion_and_total_rates(
     tree: Tree, q, p, tau, wrenches=None, *, normalized: bool = True, form: str
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """dp/dt, v, and (nv,): the total joint rates nu = m* v, or xi, which the filter has found on its way."""
+    """dp/dt, v, and (nv,): the total joint rates nu = m* v, or xi, intermediate results of the filter."""
     joints = tree.original.bodies
     if form in (ELIMINATION, PAIRS) and any(body.nv > 1 for body in joints):
-        form = FILTER  # D^(1/2) is a block for each joint there, elimination's factors go number by number
+        form = FILTER  # D^(1/2) has a block for each joint; elimination factors single coordinates
     flow = flow_of_tree(tree, q, p, form)
     return flow.rates(tau, wrenches), flow.velocities, flow.total_rates(normalized)
 

@@ -1,14 +1,14 @@
 """Joint momenta of links that rotate in one plane, pair by pair: for few links the fewest operations.
 
-The velocities omega of links against the base, in place of those of joints, make the kinetic energy
+In velocities omega of links relative to the base, in place of joint velocities, the kinetic energy is
 
     1/2 sum_j J_j omega_j^2 + sum_(a before j) (r_aj . h_j) omega_a omega_j
 
-J_j and h_j are second and first moments of mass of link j about its joint, with the mass of all that it carries put
-where the next joints are; r_aj leads, in link a, to the joint that the way to link j goes on from.  The momenta that
-belong to omega are differences of those of joints, and each pair adds (r_aj x h_j) omega_a omega_j to the rate of one
-of them and takes it from that of the other.  A joint's own momentum has the rates of all links that it carries
-together: the first joints feel nothing of pairs.
+J_j and h_j are second and first moments of mass of link j about its joint, with the mass of each outer subtree at the
+next joint.  r_aj leads, in link a, to the next joint on the path to link j.  The momenta conjugate to omega are
+differences of joint momenta.  Each pair adds (r_aj x h_j) omega_a omega_j to the rate of one of them and subtracts it
+from the rate of the other.  A joint's momentum sums the rates of its subtree, so that pairs cancel for the first
+joints.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class FlowByPairs(Flow):
             raise NotRolled("links that are no neighbours make pairs")
         self._links, self._given = tree.links, list(p)
         self._parents = [link.parent for link in tree.links]
-        self._paired: list[list[int]] = [[] for _ in tree.links]  # the links that each makes pairs with
-        self._across: list[list[Scalar]] = [[] for _ in tree.links]  # r x h of these, for the rate of its momentum
-        self._seen: list[tuple[int, Vector3]] = []  # the first link on the way to each, and h in its axes
+        self._paired: list[list[int]] = [[] for _ in tree.links]  # the links that each forms pairs with
+        self._across: list[list[Scalar]] = [[] for _ in tree.links]  # r x h of these pairs, for the rate of momentum
+        self._seen: list[tuple[int, Vector3]] = []  # the first link on the path to each, and h in its axes
         self._solved = FromLastToFirst(self._mass_matrix(tree.coordinates(q)), self._differences())
         super().__init__(Configuration(tree, q))
 
@@ -48,7 +48,7 @@ class FlowByPairs(Flow):
         return self._given
 
     def total_rates(self, normalized: bool) -> list[Scalar]:
-        """(nv,): nu or xi, which do not depend on how velocities are combined that are eliminated later."""
+        """(nv,): nu or xi, independent of the combination of velocities that are eliminated later."""
         return self._solved.total_rates(normalized)
 
     def _driven(self, pushes: Sequence[Force]) -> list[list[Scalar]]:
@@ -63,7 +63,7 @@ class FlowByPairs(Flow):
         return [[x + push.dot(h)] for x, push, h in zip(carried, pushes, motions, strict=True)]
 
     def _weight(self, first: int, h: Vector3) -> Scalar:
-        """The moment of the weight of a link, whose h is in the axes of the ``first`` link on the way to it."""
+        """The moment of the weight of a link, with h in the axes of the ``first`` link on the path to it."""
         transform = self.at.joint_kinematics[first].transform
         axis = transform.vector_back(Vector3(0.0, 0.0, 1.0))
         return transform.vector_back(h).cross(self.tree.gravity).dot(axis)
@@ -71,7 +71,7 @@ class FlowByPairs(Flow):
     # -- the mass matrix of velocities against the base ------------------------------------------------------
 
     def _mass_matrix(self, coordinates: Sequence[Sequence[Scalar]]) -> Matrix:
-        """Its elements, and on the way what else depends on where first moments point."""
+        """Its elements, and other quantities that depend on the directions of first moments."""
         n, moments = len(self._parents), self._moments_about_joints()
         matrix = [[0.0] * n for _ in range(n)]
         for j, (first, second) in enumerate(moments):
@@ -105,7 +105,7 @@ class FlowByPairs(Flow):
         return list(zip(first, second, strict=True))
 
     def _differences(self) -> list[Scalar]:
-        """The momenta that belong to velocities against the base."""
+        """The momenta conjugate to velocities relative to the base."""
         differences = list(self._given)
         for j, a in enumerate(self._parents):
             if a >= 0:
@@ -113,5 +113,5 @@ class FlowByPairs(Flow):
         return differences
 
     def _children_first(self) -> Iterator[tuple[int, int]]:
-        """Each link that another carries, and that one."""
+        """Pairs of a link and its parent, children first."""
         return ((j, a) for j, a in reversed(list(enumerate(self._parents))) if a >= 0)

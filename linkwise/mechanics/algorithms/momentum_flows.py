@@ -2,7 +2,7 @@
 
     p_i = H_i h_i + R v_i,    dp_i/dt = tau_i + H_i w_i + (dH_i*/dt + V_i x H_i*)* h_i
 
-h_i is the momentum of link i with all that it carries, w_i the weight of that and the wrenches on it.
+h_i is the momentum of the subtree of link i, w_i its weight plus the wrenches on it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Filtered(NamedTuple):
 
 
 class Flow(ABC):
-    """A tree on the move."""
+    """Motion of a tree."""
 
     def __init__(self, at: Configuration):
         self.tree, self.at = at.tree, at
@@ -69,10 +69,10 @@ class Flow(ABC):
 
     @abstractmethod
     def _driven(self, pushes: Sequence[Force]) -> list[list[Scalar]]:
-        """H w + (dH*/dt + V x H*)* h of all joints, under weights and ``pushes``."""
+        """H w + (dH*/dt + V x H*)* h of all joints, for weights and ``pushes``."""
 
     def _pushes(self, wrenches: Any) -> list[Force]:
-        """phi w: what wrenches on the links, given in user frames, are at every joint together."""
+        """phi w: the sum at every joint of wrenches on outer links, which are given in user frames."""
         pushes: dict[int, Force] = {}
 
         def behind(i: int) -> Force:
@@ -121,13 +121,13 @@ class FlowOfLinks(Flow):
         driving = []
         for h, change in zip(kinematics.motion, changes, strict=True):
             direction = moving.behind.cross(h) + relative.cross(h) + change
-            driving.append(dot(carried.flat(), direction.flat(), push.dot(h)))  # products that are all fused with sums
+            driving.append(dot(carried.flat(), direction.flat(), push.dot(h)))  # the products are all fused with sums
         return driving
 
     # -- parts of the sweeps ---------------------------------------------------------------------------------
 
     def _first_moment(self, i: int) -> None:
-        """Mass and first moment of what joint i carries; regrouped inertias give the same result."""
+        """Mass and first moment of the subtree of joint i; regrouped inertias give the same result."""
         if i in self._first_moments:
             return
         inertia = self.tree.links[i].regrouped
@@ -142,7 +142,7 @@ class FlowOfLinks(Flow):
         return [mass, *moment]
 
     def _weigh(self, i: int, _: list[Any]) -> tuple[Vector3, None]:
-        """The moment about joint i of the weight of what it carries, upwards."""
+        """The moment about joint i of the weight of its subtree, upwards."""
         start = [*ZERO, *self.tree.links[i].regrouped.h]
         weight = self.at.neighbours.from_children(i, (self, "weight"), self._weight_behind, start)
         self._weights[i] = Vector3(*weight[:3]) + Vector3(*weight[3:]).cross(self.moving[i].lift)
@@ -188,8 +188,7 @@ class FlowOfLinks(Flow):
 
 def _is_planar(at: Configuration) -> bool:
     """Whether all links rotate about parallel axes perpendicular to gravity: the moment of a weight then has one
-    component, which no rotation changes.
-    """
+    component, which rotations leave unchanged."""
 
     def stays(link: Link, kinematics: JointKinematics) -> bool:
         if link.parent < 0:
@@ -226,8 +225,8 @@ class FlowOfVelocities(FlowOfLinks):
 
 
 class FlowWithinConstraints(FlowOfVelocities):
-    """From v that keeps the constraints, which hold where ``active`` is 1; p (nv,) is M v, or what v was solved from.
-    Forces of the constraints are among those that change p."""
+    """Motion from v consistent with constraints, which hold where ``active`` is 1. p (nv,) is M v, or the momenta that
+    v was solved from. Constraint forces contribute to dp/dt."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from .kinematics import joint_motions
 
 
 def _unit(name: str) -> RigidInertia:
-    """The inertia of which the named parameter is one and all others are zero."""
+    """The inertia with the named parameter one and all others zero."""
     h = (float(name == f"m{axis}") for axis in "xyz")
     moment = (float(name == f"I{pair}") for pair in Symmetric3._fields)
     return RigidInertia(float(name == "m"), Vector3(*h), Symmetric3(*moment))
@@ -30,9 +30,9 @@ UNITS = tuple(map(_unit, NAMES))
 def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Matrix:
     """(nv, 10 n_links): Y with tau = Y p, without rotor inertias.
 
-    Column p of link i is what the joints must supply if that parameter is one and all others are zero: H phi of the
-    force M alpha + b of that unit (see expressions.inverse_dynamics), here its product with the motions phi* H* that
-    the joints give the link.
+    Column p of link i holds the joint forces if that parameter is one and all others are zero: H phi of the force M
+    alpha + b of this unit inertia (see expressions.inverse_dynamics), computed as its product with the link's motions
+    phi* H*.
     """
     at = Configuration(tree, q)
     velocities = evaluate(ex.LINK_VELOCITIES, at, v=v)

@@ -1,17 +1,16 @@
-"""Forward dynamics of links and joints that resist acceleration beyond their inertia: one implicit step in velocities.
+"""Forward dynamics with velocity-dependent resistance of links and joints: one implicit step in velocities.
 
-A force f(V) on a link that falls off quickly with its velocity V is taken at the end of a step h, to first order:
-f(V + h dV/dt) = f(V) - h C phi* H* dv/dt with C = -df/dV; a force at joints likewise, with a diagonal B = -df/dv.
-That h C adds to the link's inertia, and h B to rotor inertias R, wherever accelerations are solved for, and nowhere
-else:
+A force f(V) on a link that falls off quickly with its velocity V is taken at the end of a step h, to first order: f(V +
+h dV/dt) = f(V) - h C phi* H* dv/dt with C = -df/dV; a force at joints likewise, with a diagonal B = -df/dv. h C then
+adds to the link's inertia, and h B to rotor inertias R, in the solution for accelerations only:
 
     [H phi (M + h C) phi* H* + R + h B] dv/dt = T - H phi [M phi* (a + g) + b - f(V)]
 
 so that the articulated-body recursion with P of M + h C and D of R + h B solves it, at the cost of the recursion itself
-(the biased form, rodriguez1992 Algorithm 3, whose bias forces are those of M; any form where C is zero).  Where
-velocities change by dv/dt + k in a step (``Joint.kick_bias``), V changes with that sum, which takes the place of dv/dt
-above once the mass matrix times k is added to T.  Loops and mimic joints tie links into clusters, on whose links h C is
-a load like others (``ClosedMotion``).
+(the biased form, rodriguez1992 Algorithm 3, with bias forces of M alone; any form if C is zero).  If velocities change
+by dv/dt + k in a step (``Joint.kick_bias``), V changes with that sum, which takes the place of dv/dt above once the
+mass matrix times k is added to T.  Loops and mimic joints couple links into clusters, in which h C is an ordinary load
+on links (``ClosedMotion``).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Resistances(NamedTuple):
 
 
 class Resisted(Configuration):
-    """A tree whose links have ``resistances`` added to their inertia where it is articulated: in internal frames."""
+    """A tree with ``resistances`` added to articulated inertias, in internal frames."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], resistances: Mapping[int, ArticulatedInertia]):
         super().__init__(tree, q)

@@ -1,22 +1,22 @@
-"""Derivatives of steps in time, from those of the accelerations by the chain rule over the stages.
+"""Derivatives of time steps, from derivatives of the accelerations by the chain rule over the stages.
 
-A change of the start of a step, (dq along tangent directions, dv, dtau), changes what a stage sees: its position
-q (+) u, its velocity, and thereby its slopes.  With A, B, C the derivatives of the accelerations at a stage by
-position, velocity and joint forces,
+A change of the start of a step, (dq along tangent directions, dv, dtau), changes the position q (+) u of a stage, its
+velocity, and thereby its slopes.  With A, B, C the derivatives of the accelerations at a stage by position, velocity
+and joint forces,
 
     d(dv/dt) = A dq' + B dv' + C dtau        dq' = E dq + F du
 
-where E and F say how the end of a step along u changes with its beginning and with u: the identity but for joints that
-turn freely, whose motions are those of a group: with ad_u x = [u, x]
+where E and F are the derivatives of the end of a step along u by its beginning and by u.  Both are the identity except
+for freely rotating joints, whose motions form a group: with ad_u x = [u, x]
 
     F = sum over k of (-ad_u)^k / (k + 1)!        E = exp(-ad_u) = 1 - ad_u F
 
-Results are along tangent directions of the position that the step leads to: what ``difference`` gives for two ends.
+Results are along tangent directions of the final position, as ``difference`` between two ends.
 
-Methods of Runge and Kutta go through their stages backwards, with the 2 nv rows of the result: what the end of the step
-feels of a stage's slopes.  There are 3 nv columns, and rows X times A, B and C are X M^-1 times changes of inverse
-dynamics, so that A, B and C themselves are needed at the last stages only.  Methods that take velocities and positions
-in turn have no products to save and go forward: all changes are matrices with nv rows and 3 nv columns.
+Runge-Kutta methods use reverse mode: the 2 nv rows of the result are propagated backwards through the stages as
+derivatives by a stage's slopes.  There are 3 nv columns, and rows X times A, B and C are X M^-1 times changes of
+inverse dynamics, so that A, B and C themselves are needed at the last stages only.  Splitting methods gain nothing from
+this and use forward mode: all changes are matrices with nv rows and 3 nv columns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .integration import METHODS, STEP, Method, Splitting, Tableau, refuse_lost_
 
 Vector = list[Scalar]
 BY_ROWS = "for every row three sweeps over the links at each stage, as their code does not grow with the links"
-SMALL = 4e-2  # squared angle below which power series are used: what they leave out is below 1e-16
+SMALL = 4e-2  # squared angle below which power series are used, with a truncation error below 1e-16
 
 
 def step_derivatives(method: Method, tree: Tree, q, v, tau, dt, wrenches: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +51,7 @@ def step_derivatives(method: Method, tree: Tree, q, v, tau, dt, wrenches: Any = 
 
 
 class _Motion:
-    """Accelerations under forces that stay the same, and the changes of a stage."""
+    """Accelerations under constant forces, and their changes at a stage."""
 
     def __init__(self, tree: Tree, tau: Sequence[Scalar], wrenches: Any):
         self.tree, self.tau, self.wrenches, n = tree, tau, wrenches, tree.mechanism.nv
@@ -65,13 +65,13 @@ class _Motion:
     def accelerations(
         self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Accelerations at a stage, and their changes with those of its position and velocity."""
+        """Accelerations at a stage, and their changes with its position and velocity."""
         (there,) = with_changes(self.tree, [self.there(q, v)], self.wrenches)
         by_q, by_v, by_tau = there.derivatives()
         return _array(there.values), _product(by_q, d_q) + _product(by_v, d_v) + _product(by_tau, self.d_tau)
 
     def there(self, q: Sequence[Scalar], v: np.ndarray) -> Any:
-        """The accelerations at a stage, of which ``with_changes`` gives what their derivatives are made of."""
+        """The accelerations at a stage; ``with_changes`` gives the factors of their derivatives."""
         return solved(self.tree, q, v.tolist(), self.tau, self.wrenches)
 
     def with_changes(self, states: Sequence[Any]) -> Sequence[Accelerations | AccelerationsBySweeps]:
@@ -94,8 +94,8 @@ class _Motion:
     def drifted(
         self, q: Sequence[Scalar], v: np.ndarray, d_q: np.ndarray, d_v: np.ndarray, h: np.ndarray
     ) -> tuple[Sequence[Scalar], np.ndarray, np.ndarray, np.ndarray]:
-        """q and v after ``Joint.drift``, and their changes.  Joints that transport linear velocities move along them,
-        then turn by w: v becomes exp(-ad_w) v, of which the change with w is [exp(-ad_w) v, F dw]."""
+        """q and v after ``Joint.drift``, and their changes. Joints that transport linear velocities move along them,
+        then turn by w: v becomes exp(-ad_w) v, whose change with w is [exp(-ad_w) v, F dw]."""
         first, d_first = np.full_like(v, 0.0), np.full_like(d_v, 0.0)
         turn, d_turn = v * h, d_v * h
         for kind, at in self.free:
@@ -129,7 +129,7 @@ class _Motion:
 
     @property
     def free(self) -> list[tuple[Joint, slice]]:
-        """Joints whose steps do not commute, and where their velocities are."""
+        """Joints with non-commuting steps, and their indices in v."""
         mechanism = self.tree.mechanism
         independent = (body for body in mechanism.bodies if not body.mimic)
         return [(b.kind, mechanism.v_index(b.joint)) for b in independent if not b.kind.steps_commute]
@@ -160,7 +160,7 @@ class _Stage(NamedTuple):
 
 
 class _Stages:
-    """The stages of a method of Runge and Kutta, and rows times the derivatives of its step."""
+    """The stages of a Runge-Kutta method, and products of rows with the derivatives of its step."""
 
     def __init__(self, method: Tableau, motion: _Motion, q, v, h: Scalar):
         refuse_lost_orders(method, motion.tree.mechanism)
@@ -186,7 +186,7 @@ class _Stages:
         self.backwards = [_Backwards(method, motion, stages, number) for number in reversed(range(len(stages)))]
 
     def starts(self, of_q: np.ndarray, of_v: np.ndarray) -> np.ndarray:
-        """What goes backwards through the stages, for rows times q and v at the end of the step."""
+        """Starting values of the backward pass, for rows times q and v at the end of the step."""
         by_q, by_u = _pull_back_move(self.turns, of_q)
         nothing = np.full_like(by_q, 0.0)
         felt = [nothing] * 2 * len(self.backwards)
@@ -194,20 +194,20 @@ class _Stages:
 
 
 def _staged(method: Tableau, motion: _Motion, q, v, h: Scalar) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives of q and v after a step of a method of Runge and Kutta, by q, v and tau."""
+    """Derivatives of q and v after a Runge-Kutta step, by q, v and tau."""
     stages, n = _Stages(method, motion, q, v, h), len(v)
     rows = []
     for unit in np.split(np.eye(2 * n).astype(object), 2):  # rows of q and of v at the end
         starts = stages.starts(unit[:, :n], unit[:, n:])
-        # The length of the step goes along: rows of constants alone would tell nobody that they are traced.
+        # The step length is included: rows of constants alone would not be recognized as traced.
         rows += each([[*row, h] for row in starts.tolist()], *stages.backwards, alike=True)
     matrix = np.array(rows, dtype=object)[:, : 3 * n]
     return matrix[:n], matrix[n:]
 
 
 def step_derivatives_by_sweeps(method: Tableau, tree: Tree, q, v, tau, dt, wrenches: Any = None) -> tuple[Any, Any]:
-    """The same matrices of a method of Runge and Kutta, block by block, of a mechanism without mimic joints: every row
-    by sweeps over the links."""
+    """The derivatives of a Runge-Kutta step block by block, for mechanisms without mimic joints: every row by sweeps
+    over the links."""
     h, n = dt.item() if hasattr(dt, "item") else dt, len(v)
     stages = _Stages(method, _MotionBySweeps(tree, tau, wrenches), q, v, h)
 
@@ -225,7 +225,7 @@ def step_derivatives_by_sweeps(method: Tableau, tree: Tree, q, v, tau, dt, wrenc
 
 
 class _MotionBySweeps(_Motion):
-    """Accelerations whose derivatives are multiplied by rows link by link."""
+    """Accelerations with products of rows and their derivatives, link by link."""
 
     def there(self, q: Sequence[Scalar], v: np.ndarray) -> AccelerationsBySweeps:
         return AccelerationsBySweeps(self.tree, q, v.tolist(), self.tau, self.wrenches)
@@ -246,7 +246,7 @@ class _Backwards:
         return [*self.earlier(_array(row[:-1])[None], row[-1])[0].tolist(), row[-1]]
 
     def earlier(self, rows: np.ndarray, h: Scalar) -> np.ndarray:
-        """Rows of all that but the length of the step, h, before the stage."""
+        """The rows before the stage, except for the step length h."""
         number, stage = self.number, self.stages[self.number]
         weight, count = self.method.weights[number], len(self.stages)
         by_q, by_v, by_tau, of_u, of_speed, *felt = np.split(rows, 5 + 2 * count, axis=1)
@@ -278,15 +278,15 @@ def _scaled(numbers: np.ndarray, coefficient: float, h: Scalar) -> np.ndarray:
 
 def _pulled_back(accelerations: Accelerations | AccelerationsBySweeps, rows: np.ndarray) -> list[np.ndarray]:
     """Minus rows times the derivatives of the accelerations."""
-    found = np.full((len(rows), 3 * rows.shape[1]), 0.0, dtype=object)
+    changes = np.full((len(rows), 3 * rows.shape[1]), 0.0, dtype=object)
     some = [k for k, row in enumerate(rows) if not all(map(is_zero, row))]
     for k, products in zip(some, accelerations.pulled_back([rows[k].tolist() for k in some]), strict=True):
-        found[k] = products
-    return np.split(found, 3, axis=1)
+        changes[k] = products
+    return np.split(changes, 3, axis=1)
 
 
 def _pull_back_move(turns: Sequence[_Turn], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows times E and F of a step: F and, as E = 1 - F ad, what is left of the rows without F ad."""
+    """Rows times E and F of a step: F, and E = 1 - F ad applied as the rows minus their product with F ad."""
     of_q, of_u = rows.copy(), rows.copy()
     for at, ad, ends in turns:
         of_u[:, at] = _product(rows[:, at], ends)
@@ -330,7 +330,7 @@ def _adjoint(kind: Joint, u: np.ndarray) -> np.ndarray:
 
 
 def _parts(kind: Joint, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """v without the numbers that joints of the kind transport, and these alone."""
+    """v without the numbers that joints of the kind transport, and the transported ones alone."""
     rest, transported = v.copy(), v.copy()
     for k in range(kind.nv):
         (rest if k in kind.transported else transported)[k] = 0.0
@@ -340,14 +340,14 @@ def _parts(kind: Joint, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _ends(kind: Joint, ad: np.ndarray) -> np.ndarray:
     """(nv, nv): F = sum over k of (-ad)^k / (k + 1)!.
 
-    Eigenvalues of ad are 0 and plus or minus i times the angle t of the step, at most twice each, as joints move as
-    groups of rigid motions do: ad^5 = -2 t^2 ad^3 - t^4 ad.  So the series has five terms, whose coefficients are
+    Eigenvalues of ad are 0 and plus or minus i times the angle t of the step, at most twice each, because joints move
+    by groups of rigid motions: ad^5 = -2 t^2 ad^3 - t^4 ad.  So the series has five terms, whose coefficients are
     functions of t (those of Barfoot, State Estimation for Robotics, (8.99), for the left Jacobian at -u).
     """
     square = _product(ad, ad)
     t2 = sum(square[i, i] for i in range(kind.nv)) * (-1.0 / _rotations(kind))
     near = t2 < SMALL
-    apart = select(near, 2.0, t2)  # away from 0, where the quotients have no values
+    apart = select(near, 2.0, t2)  # away from 0, where the quotients are undefined
     t = sqrt(apart)
     s, c = sin(t), cos(t)
     closed = (
@@ -377,8 +377,8 @@ def _rotations(kind: Joint) -> float:
 
 
 def _series() -> tuple[tuple[float, ...], ...]:
-    """Coefficients of the powers of t^2 in the four functions of ``_ends``: what the terms ad^5, ad^6, ... of the
-    series add to them, as these are multiples of ad, ..., ad^4."""
+    """Coefficients of the powers of t^2 in the four functions of ``_ends``: contributions of the terms ad^5, ad^6, ...
+    of the series, which are multiples of ad, ..., ad^4."""
     terms = 9
     coefficients = np.zeros((4, terms))
     powers = {k: np.eye(4)[k - 1][:, None] * np.eye(1, terms) for k in range(1, 5)}  # ad^k by ad .. ad^4 and by t^2
@@ -413,7 +413,7 @@ def _product(left: Any, right: np.ndarray) -> np.ndarray:
 
 
 def register_step_derivatives(name: str, method: Method) -> None:
-    """Make the derivatives of a method's steps known."""
+    """Register the derivatives of a method's steps."""
     register(
         Algorithm(
             f"{name}_step_derivatives",

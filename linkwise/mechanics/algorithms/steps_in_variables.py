@@ -1,11 +1,11 @@
-"""Steps in other variables than joint velocities: joint momenta p, and the total joint rates nu or xi of jain1995.
+"""Time steps in other variables than joint velocities: joint momenta p, and the total joint rates nu or xi of jain1995.
 
-A step leads from (q, v) to (q, v) as those of ``integration.py`` do, but what a method is applied to is (q, p), (q, nu)
-or (q, xi).  The variables of its start follow from v without inverting the mass matrix, and v at its end is solved for
-once, in place of the accelerations of a first stage.
+A step leads from (q, v) to (q, v) as in ``integration.py``, but the method is applied to (q, p), (q, nu) or (q, xi).
+The initial variables follow from v without inverting the mass matrix.  The final v is solved for once, in place of the
+accelerations of a first stage.
 
-Momenta are canonical where rates of coordinates are velocities.  There ``Partitioned`` methods are symplectic: the
-error of the energy does not grow, as it does in joint velocities unless the mass matrix is constant.
+Momenta are canonical if velocities are rates of coordinates.  Then ``Partitioned`` methods are symplectic: the error of
+the energy stays bounded, unlike in joint velocities, unless the mass matrix is constant.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .integration import (
 )
 from .momentum_flows import FlowOfVelocities
 
-#: ``forces(q, v, more)``: joint forces, wrenches on links or None, and the rates of what else changes in time.
+#: ``forces(q, v, more)``: joint forces, wrenches on links or None, and the rates of further states.
 ForcesAt = Callable[[Vector, Vector, Vector], tuple[Vector, Any, Vector]]
 Slopes = Callable[[float, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -51,8 +51,8 @@ class Partitioned:
     """A symplectic method of Runge and Kutta for canonical coordinates: stage i is at q plus ``positions[i][j]`` times
     rate j of q, and at p plus ``momenta[i][j]`` times rate j of p; the step is the sum of ``weights[j]`` times rates.
 
-    Stages that depend on themselves are found by a fixed number of ``iterations``, each of which takes the error of the
-    stages down by a factor of the order of the step.  (Hairer, Lubich, Wanner: Geometric Numerical Integration, VI.4.)
+    Implicit stages are solved by a fixed number of ``iterations``, each of which reduces their error by a factor of the
+    order of the step.  (Hairer, Lubich, Wanner: Geometric Numerical Integration, VI.4.)
     """
 
     positions: tuple[tuple[float, ...], ...]
@@ -77,7 +77,7 @@ class Partitioned:
 
     @property
     def moments(self) -> tuple[float, ...]:
-        """When a step looks at what depends on time, in parts of it, its end last."""
+        """Times at which a step evaluates time-dependent inputs, as fractions of it; its end last."""
         return tuple(sorted({*map(sum, self.positions), 1.0}))
 
     def advance(
@@ -105,7 +105,7 @@ SYMPLECTIC = {
 
 
 class Flow(Protocol):
-    """A tree on the move, in variables x."""
+    """Motion of a tree, in variables x."""
 
     @property
     def variables(self) -> Vector:
@@ -120,9 +120,9 @@ class Flow(Protocol):
 
 
 class Variables(Protocol):
-    """Variables that take the place of v."""
+    """Variables in place of v."""
 
-    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+    def from_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
         """The motion with joint velocities v."""
 
     def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
@@ -131,11 +131,11 @@ class Variables(Protocol):
 
 @dataclass(frozen=True)
 class Momenta:
-    """p = M v; ``form``: how v is found from it, one of ``momenta.FORMS``."""
+    """p = M v; ``form``: the method for v, one of ``momenta.FORMS``."""
 
     form: str = momenta.FILTER
 
-    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+    def from_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
         return FlowOfVelocities(Configuration(tree, q), v)
 
     def flow(self, tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> Flow:
@@ -148,7 +148,7 @@ class TotalRates:
 
     normalized: bool
 
-    def of_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
+    def from_velocities(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Flow:
         if tree.mechanism.coordinates.mimic_joints:
             return self.flow(tree, q, by_elimination.rates(tree, q, v, self.normalized))
         return self.flow(tree, q, apply(ex.total_rates(tree.mechanism, self.normalized), tree.regrouped, q, v=v))
@@ -189,7 +189,7 @@ class _CoupledTotalRates:
         return motion[0]
 
 
-#: By the names that ``rollout`` and ``simulate`` take as ``coordinates``; takes what the variables leave open.
+#: By the names that ``rollout`` and ``simulate`` take as ``coordinates``; functions of the remaining options.
 VARIABLES: dict[str, Callable[..., Variables]] = {
     "momentum": Momenta,
     "nu": partial(TotalRates, True),
@@ -213,8 +213,8 @@ def step(
     return rule.advanced(q, v, dt)
 
 
-def register_steps_in(method: str) -> None:
-    """Make the steps of a method known in all variables that take it."""
+def register_variable_steps(method: str) -> None:
+    """Register the steps of a method in all variables that support it."""
     for coordinates in VARIABLES:
         if method in methods_in(coordinates):
             _register_step(coordinates, method)
@@ -252,7 +252,7 @@ class StepInVariables:
 
     def advanced(self, q: Sequence[Scalar], v: Sequence[Scalar], dt: Any, more: Sequence[Scalar] = ()) -> Vector:
         """q, v and ``more`` after dt."""
-        q, x, more = self.advanced_from(self.variables.of_velocities(self.tree, q, v), q, dt, more)
+        q, x, more = self.advanced_from(self.variables.from_velocities(self.tree, q, v), q, dt, more)
         return [*q, *self.variables.flow(self.tree, q, x).velocities, *more]
 
     def advanced_from(
@@ -270,12 +270,12 @@ class StepInVariables:
         return reached, x[:n].tolist(), x[n:].tolist()
 
     def _rates(self, flow: Flow, q: Vector, more: Vector) -> tuple[Vector, Vector]:
-        """v, and the rates of the variables and of what else changes."""
+        """v, and the rates of the variables and of further states."""
         tau, wrenches, changes = self.forces(q, flow.velocities, more)
         return flow.velocities, [*flow.rates(tau, wrenches), *changes]
 
     def _split(self, method: Splitting, first: Flow, q: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
-        """x and positions advanced in turn, the positions with the velocities of x."""
+        """A splitting step: x and positions advance in turn, positions with the velocities that belong to x."""
         tree, n, start = self.tree, self.tree.mechanism.nv, x
 
         def kick(_: float, at: Vector, x: np.ndarray) -> np.ndarray:
@@ -288,15 +288,15 @@ class StepInVariables:
         return method.advance(q, x, h, kick, drift)
 
     def _runge_kutta(self, method: Tableau, first: Flow, q: Vector, x: np.ndarray, h: Any) -> tuple[Vector, np.ndarray]:
-        """A method of Runge and Kutta, applied to the step along which every joint moves, and to x."""
+        """A Runge-Kutta method, applied to the tangent step of the configuration, and to x."""
         tree, n = self.tree, self.tree.mechanism.nv
         refuse_lost_orders(method, tree.mechanism)
         start = scalars([*[0.0] * n, *x])
 
         def slopes(_: float, y: np.ndarray) -> np.ndarray:
-            u, own, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
+            u, x, more = y[:n].tolist(), y[n : 2 * n].tolist(), y[2 * n :].tolist()
             there = q if y is start else integrate(tree, q, u, 1.0)
-            v, changes = self._rates(first if y is start else self.variables.flow(tree, there, own), there, more)
+            v, changes = self._rates(first if y is start else self.variables.flow(tree, there, x), there, more)
             return scalars([*step_rates(tree, u, v), *changes])
 
         reached = method.advance(start, h, slopes)

@@ -1,9 +1,10 @@
-"""Geometric subproblems: by which angles given axes take given vectors to given places, without iterations.
+"""Geometric subproblems: angles of rotations about given axes that take given vectors to given places, without
+iterations.
 
 Subproblems 1 and 2 are those of Paden and Kahan (Murray, Li, Sastry, "A Mathematical Introduction to Robotic
-Manipulation", 1994, 3.2); that of a projection is subproblem 4 of Elias and Wen ("IK-Geo", 2022).  Rotations are found
-as cosines and sines by square roots; angles are taken at the end.  Where a subproblem has no solution, the
-nearest angle is given and ``room`` is negative; where every angle solves it, zero is.
+Manipulation", 1994, 3.2); the projection is subproblem 4 of Elias and Wen ("IK-Geo", 2022).  Rotations are computed as
+cosines and sines by square roots, and converted to angles at the end.  If a subproblem has no solution, the result is
+the nearest angle with a negative ``room``; if every angle solves it, the result is zero.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from ..scalar import Scalar, atan2, is_constant, is_zero, select, sqrt
 from ..spatial import Vector3
 
-NOTHING = 1e-25  # squared lengths in units of the arm: lengths below leave their angle open
+NOTHING = 1e-25  # squared lengths in units of the arm: smaller ones leave their angle undetermined
 ROUND_OFF = 1e-12  # of cosines between axes
 
 
@@ -37,7 +38,7 @@ class AxisRotation(NamedTuple):
     @property
     def opposite(self) -> AxisRotation:
         """Half a rotation further."""
-        return AxisRotation(self.axis, -self.c, -self.s, within_half_rotations(self.angle + math.pi))
+        return AxisRotation(self.axis, -self.c, -self.s, wrap_angle(self.angle + math.pi))
 
 
 class Rotations(NamedTuple):
@@ -50,15 +51,15 @@ class Rotations(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Two pairs of rotations, first and second, with their ``room``; ``mirrored`` if the first rotations of the two
-    pairs are half a rotation apart, as they are where axes are at right angles."""
+    """Two pairs of rotations, first and second, with their ``room``; ``mirrored`` if the first rotations of the pairs
+    are half a rotation apart, as for perpendicular axes."""
 
     both: tuple[tuple[AxisRotation, AxisRotation], tuple[AxisRotation, AxisRotation]]
     room: Scalar
     mirrored: bool = False
 
 
-def within_half_rotations(angle: Scalar) -> Scalar:
+def wrap_angle(angle: Scalar) -> Scalar:
     """An angle between -3 pi and 3 pi as one between -pi and pi."""
     lower = select(angle > math.pi, angle - 2.0 * math.pi, angle)
     return select(lower < -math.pi, lower + 2.0 * math.pi, lower)
@@ -77,13 +78,13 @@ def across(axis: Vector3, v: Vector3) -> Vector3:
 
 
 def _tidy(x: Scalar) -> Scalar:
-    """A constant that is zero but for round-off as zero."""
+    """A constant, with round-off of zero replaced by zero."""
     return 0.0 if is_constant(x) and abs(x) < ROUND_OFF else x
 
 
 def _renormalize(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
-    """Freed of round-off, which is large where they were divided by a small number: by steps of Newton's method for
-    the root of their length."""
+    """Cosine and sine rescaled to length one by Newton steps for the root, as round-off is large after a division by a
+    small number."""
     for _ in range(2):
         longer = 1.5 - 0.5 * (c * c + s * s)
         c, s = c * longer, s * longer
@@ -91,8 +92,8 @@ def _renormalize(c: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def rotation_taking(axis: Vector3, p: Vector3, q: Vector3, square: Scalar) -> AxisRotation:
-    """About ``axis`` from p to q (subproblem 1), whose parts across it have one length, of which ``square`` is the
-    square, but for round-off."""
+    """Rotation about ``axis`` from p to q (subproblem 1), whose components across it have equal length but for
+    round-off; ``square`` is its square."""
     nowhere = square < NOTHING
     x, y = select(nowhere, 1.0, across(axis, p).dot(q)), select(nowhere, 0.0, axis.cross(p).dot(q))
     scale = 1.0 / select(nowhere, 1.0, square)
@@ -104,9 +105,9 @@ def rotations_meeting(
 ) -> Rotations:
     """The rotations about ``axis`` for which h . (R p) = d (subproblem 4).
 
-    A cos + B sin = x is solved by the angle of (A, B) and, on both sides of it, that of (x, root) where
-    root^2 = A^2 + B^2 - x^2, which is not exact near zero: ``other_form`` is an expression for it that is exact where
-    the square of a length, its second number, is small.
+    A cos + B sin = x is solved by the angle of (A, B) plus or minus the angle of (x, root), where root^2 = A^2 + B^2 -
+    x^2, which is inaccurate near zero.  ``other_form`` is an expression for it that is accurate if its second number, a
+    squared length, is small.
     """
     along = h.dot(axis) * axis.dot(p)
     a, b, x = h.dot(p) - along, h.dot(axis.cross(p)), d - along
@@ -121,7 +122,7 @@ def rotations_meeting(
     for sign in (1.0, -1.0):
         c, s = a * x - sign * b * root, b * x + sign * a * root
         if is_constant(a) and is_constant(b):
-            angle = within_half_rotations(math.atan2(b, a) + sign * atan2(root, x))
+            angle = wrap_angle(math.atan2(b, a) + sign * atan2(root, x))
             both.append(AxisRotation(axis, c * scale, s * scale, angle))
         else:
             c, s = select(nowhere, 1.0, c), select(nowhere, 0.0, s)
@@ -138,8 +139,8 @@ def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between
     """The rotations about ``first`` and ``second`` for which R1 R2 p = q, or R1 B R2 p = q (subproblem 2); p and q are
     of one length.
 
-    The root is that of Gram's determinant of the first axis, the second and q.  The length of q across the first is in
-    it, instead of the difference of its square and that of its part along it.
+    The root is of Gram's determinant of the first axis, the second and q.  It uses the length of q across the first
+    axis, instead of a difference of squares, for accuracy.
     """
     seen = first if between is None else between.back(first)
     a, b, d = _tidy(seen.dot(second)), _tidy(second.dot(p)), first.dot(q)
@@ -159,7 +160,7 @@ def pair_taking(first: Vector3, second: Vector3, p: Vector3, q: Vector3, between
 
 
 def planar_pairs(axis: Vector3, a: Vector3, b: Vector3, target: Vector3) -> Pairs:
-    """Two rotations about parallel axes for which R1 (a + R2 b) = place, in the plane across them: a triangle."""
+    """Two rotations about parallel axes for which R1 (a + R2 b) = target, in the plane across them: a triangle."""
     a, b, target = across(axis, a), across(axis, b), across(axis, target)
     square = target.dot(target)
     rotations = rotations_reaching(axis, a, b, square)

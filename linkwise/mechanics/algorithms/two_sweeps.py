@@ -1,9 +1,9 @@
-"""Forward dynamics in two sweeps, without one for velocities first (promised at the end of rodriguez1992 VII-D).
+"""Forward dynamics in two sweeps, without a separate sweep for velocities (promised at the end of rodriguez1992 VII-D).
 
-What a link's velocity does to the forces inside it is not known before the base is reached; but it is quadratic in the
-angular velocity w of the link: z(w) = z0 + z1 w + z2 (w, w).  So the filter carries the coefficients inwards, ten for
-every component of a force, and the smoother, which brings velocities out, puts them in.  Three sweeps take a third of
-the operations; two wait for two thirds as many links in a row.
+The velocity of a link, which determines its gyroscopic forces, is unknown until the base is reached; but the forces are
+quadratic in the link's angular velocity w: z(w) = z0 + z1 w + z2 (w, w).  The filter carries these coefficients
+inwards, ten for every component of a force, and the smoother evaluates them with known velocities.  The three-sweep
+algorithm takes a third of the operations; this one has a critical path of two thirds as many links.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Monomial = tuple[int, ...]  # axes, in order: () is 1, (0, 2) is x z
 
 
 class Quadratic:
-    """A polynomial of the components of a vector, of degree two at most: a scalar like any other to the mechanics."""
+    """A polynomial of degree two at most in the components of a vector; usable as a scalar in the mechanics."""
 
     def __init__(self, coefficients: Mapping[Monomial, Scalar]):
         self.coefficients = {m: c for m, c in coefficients.items() if not is_zero(c)}
@@ -73,7 +73,7 @@ def _monomials(w: Vector3) -> dict[Monomial, Scalar]:
 
 
 def _evaluate(x: Any, monomials: Mapping[Monomial, Scalar]) -> Any:
-    """A polynomial with a vector, or polynomials of another one, put in."""
+    """A polynomial evaluated for a vector, or composed with polynomials of another vector."""
     total: Any = 0.0
     for monomial, c in _coefficients(x).items():
         total = total + monomials[monomial] * c

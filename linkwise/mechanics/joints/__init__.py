@@ -1,4 +1,4 @@
-"""Joint kinds, one file each, all speaking the protocol of ``protocol.py``.  What is listed here is public."""
+"""Joint kinds, one file each, by the protocol of ``protocol.py``. All names listed here are public."""
 
 from .cylindrical import Cylindrical
 from .fixed import Fixed

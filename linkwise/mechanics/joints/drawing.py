@@ -1,6 +1,6 @@
 """Drawings of joints as data: solids and lines in units of the pin radius, along directions of the link frame.
 
-A viewer puts them where the joint is.  Parts stay with the side that moves unless they are ``fixed``.
+Viewers place them at the joint.  Parts move with the moving side unless they are ``fixed``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 Direction = Sequence[float]
 
-#: What a colour means; viewers choose which it is.
+#: Meanings of colours; viewers choose the colours.
 PLAIN, SLIDING, TURNING, UNKNOWN = "plain", "sliding", "turning", "unknown"
-#: What is drawn where the fixed side is on the ground: hatching under the joint, hatching along its rail, or nothing.
+#: Drawing at a fixed side on the ground: hatching under the joint, hatching along its rail, or nothing.
 STANDS, GUIDED, HOVERS = "stands", "guided", "hovers"
 
 
@@ -66,8 +66,8 @@ class Octahedron(NamedTuple):
 
 
 class Rail(NamedTuple):
-    """The straight way along which the joint slides, and ``beyond`` its ends.  ``across`` = (pin, how far): it lies
-    aside, across the plane of its axis and of the pin, a direction of the moving side."""
+    """The straight rail along which the joint slides, extending ``beyond`` its ends. ``across`` = (pin, distance): the
+    rail is offset in the direction across its axis and the pin, a direction of the moving side."""
 
     axis: Direction
     beyond: float
@@ -94,14 +94,13 @@ class CentreLine(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawing:
-    """solids         what the joint is; those of the fixed side come first
+    """solids         bodies of the joint; the fixed side's come first
     rails          along which it slides
     threads        around it
     centre_lines   of its axes
     way            whether a line leads from its fixed to its moving side, where nothing guides it
     colour         of the solids: PLAIN, SLIDING, TURNING or UNKNOWN
-    ground         what is drawn where its fixed side is on the ground: STANDS, GUIDED or HOVERS
-    """
+    ground         drawing at a fixed side on the ground: STANDS, GUIDED or HOVERS"""
 
     solids: tuple[Cylinder | Box | Ball | Octahedron, ...]
     rails: tuple[Rail, ...] = ()

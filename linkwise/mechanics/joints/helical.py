@@ -71,21 +71,21 @@ class Helical(Joint):
         return (Motion(Vector3(0.0, 0.0, 1.0), Vector3(0.0, 0.0, self.pitch)),)
 
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
-        """The advance agrees with the angle but for whole turns of the screw, so any number of turns may be made."""
+        """The advance agrees with the angle up to whole turns of the screw, so any number of turns is possible."""
         if self.pitch == 0.0:
             along = position.z
         else:
-            along = -(self.pitch * self._ahead(rotation, position)[1])
+            along = -(self.pitch * self._lead(rotation, position)[1])
         return [position.x, position.y, rotation.x.z, rotation.y.z, along]
 
     def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
         if self.pitch == 0.0:
             return rotation.z.z
-        agreement = self._ahead(rotation, position)[0]
+        agreement = self._lead(rotation, position)[0]
         return select(rotation.z.z < agreement, rotation.z.z, agreement)
 
-    def _ahead(self, rotation: Matrix3, position: Vector3) -> tuple[Scalar, Scalar]:
-        """Cosine and sine of the angle by which the rotation is ahead of the advance."""
+    def _lead(self, rotation: Matrix3, position: Vector3) -> tuple[Scalar, Scalar]:
+        """Cosine and sine of the angle by which the rotation leads the advance."""
         c, s = 0.5 * (rotation.x.x + rotation.y.y), 0.5 * (rotation.y.x - rotation.x.y)
         angle = position.z * (1.0 / self.pitch)
         return c * cos(angle) + s * sin(angle), s * cos(angle) - c * sin(angle)

@@ -22,7 +22,7 @@ class PinInSlot(Joint):
     """``q = [distance, angle]``: first along ``slide_axis``, then about ``pin_axis`` (both in the link frame at zero),
     ``v`` their rates.
 
-    The slot does not rotate with the pin.  The axes may stand at any angle to each other but must not be parallel.
+    The slot does not rotate with the pin.  The axes may have any angle but must not be parallel.
     """
 
     slide_axis: Sequence[float] = (1.0, 0.0, 0.0)

@@ -1,8 +1,8 @@
-"""All that a joint supplies.
+"""The joint protocol: everything that a joint kind supplies.
 
-A joint is described in its canonical frame: the frame of the link it moves, rotated by ``alignment`` so
-that the joint's axis is z.  At zero coordinates (``neutral``) the two sides of the joint coincide.
-Everything a joint computes is written on scalars, so it can be traced.
+A joint is described in its canonical frame: the frame of the link it moves, rotated by ``alignment`` so that the
+joint's axis is z.  At zero coordinates (``neutral``) the two sides of the joint coincide. Everything a joint computes
+is written on scalars, so it can be traced.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from . import drawing
 Coordinates = Sequence[Scalar]
 Alignment = tuple[tuple[float, float, float], ...]  # rows of a 3x3 matrix whose columns are the canonical axes
 
-#: What a number of q measures; a number of v is the rate of such a thing (of a rotation, for numbers of quaternions).
+#: Measure of a number of q; a number of v is the rate of such a measure (of a rotation, for quaternions).
 ANGLE, LENGTH, QUATERNION, OTHER = "angle", "length", "quaternion", "other"
 
-UNIT = 4e-16  # what the length of a normalised axis may be off by
+UNIT = 4e-16  # tolerance of the length of a normalised axis
 IDENTITY_ALIGNMENT: Alignment = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -45,8 +45,8 @@ class Step(NamedTuple):
 
     of      ANGLE or LENGTH
     axis    (3,) of unit length, in the link frame at zero
-    name    of a step that goes along with a coordinate which another step is: files that have no such joint write it as
-            a joint "JOINT.name" that mimics; "" for the step that is the coordinate itself, whose ratio is 1
+    name    of a step driven by the coordinate of another step; files without such a joint have it as a mimic joint
+            "JOINT.name". "" for the step of the coordinate itself, whose ratio is 1
     """
 
     of: str
@@ -65,18 +65,17 @@ class Step(NamedTuple):
 class FormatEntry:
     """Description of a joint kind in a file format or another library.
 
-    type        its word for a joint that moves a link; "" if it has none
+    type        the format's word for a joint that moves a link; "" if it has none
     axes        names of the kind's fields that are directions, in the order of the format and of the kind
-    numbers     further fields: (field, the format's word, unit of the format over that of the field)
+    numbers     further fields: (field, the format's word, unit of the format per unit of the field)
     unlimited   the word for a joint without limits, if the format has a separate one
     also        further words that are read as this kind
     loop        the word for a joint that closes a loop; "" if it has none
-    extension   why other readers do not understand the entry, in words; "" if they do
-    along_z     whether other readers take z as its axis whatever the file says; other axes become several joints
+    extension   why other readers cannot read the entry, in words; "" if they can
+    along_z     whether other readers always take z as its axis; other axes become several joints
     square      whether its two axes must be perpendicular; others become several joints
 
-    >>> lw.extend.FormatEntry("revolute", ("axis",), unlimited="continuous").words
-    ('revolute', 'continuous')
+    >>> lw.extend.FormatEntry("revolute", ("axis",), unlimited="continuous").words ('revolute', 'continuous')
     """
 
     type: str
@@ -91,7 +90,7 @@ class FormatEntry:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All words that are read as the kind where it moves links."""
+        """All words read as this kind for joints that move links."""
         return tuple(word for word in (self.type, self.unlimited, *self.also) if word)
 
     def directions(self, kind: LoopKind) -> list[tuple[float, float, float]]:
@@ -113,7 +112,7 @@ def kinds_of_format(name: str) -> dict[str, type[Joint]]:
     degrees of freedom. A keyword shared by several kinds belongs to the one defined first.
     """
     entries = [
-        (vars(kind)["formats"][name], kind)  # its own: what is derived from it may move otherwise
+        (vars(kind)["formats"][name], kind)  # its own attribute: derived kinds may move differently
         for kind in KINDS.values()
         if name in vars(kind).get("formats", {})
     ]
@@ -125,20 +124,20 @@ def kinds_of_format(name: str) -> dict[str, type[Joint]]:
     return kinds
 
 
-#: Every kind of joint there is, by ``Joint.kind_name``; one that is defined again takes the place of the former.
+#: All joint kinds, by ``Joint.kind_name``; a kind defined again replaces the former.
 KINDS: dict[str, type[Joint]] = {}
 
 
 class LoopKind(ABC):
     """A constraint between two links of the tree: a joint that closes a loop, or a contact.
 
-    Its constraints are those of ``closure`` on the pose of side B in side A, and behind them those of ``sliding``, on
-    the velocity of B against A alone.
+    Its constraints are those of ``closure``, on the pose of side B in side A, followed by those of ``sliding``, on the
+    velocity of B relative to A.
     """
 
     #: Attributes that are lengths.
     lengths: ClassVar[tuple[str, ...]] = ()
-    #: Formats of files and libraries that have it -> how they describe it: "urdf", "sdf", "mjcf", "pinocchio".
+    #: Formats of files and libraries -> their description of the kind: "urdf", "sdf", "mjcf", "pinocchio".
     formats: ClassVar[Mapping[str, FormatEntry]] = {}
 
     @classmethod
@@ -159,20 +158,20 @@ class LoopKind(ABC):
 
     @abstractmethod
     def closure(self, rotation: Matrix3, position: Vector3) -> list[Scalar]:
-        """Numbers that vanish where side B may be in this pose in side A.
+        """Numbers that vanish if this pose of side B in side A is allowed.
 
         Both sides in canonical axes.  They are metres and sines of angles, smooth everywhere, and independent of each
         other to first order where they vanish.  They vanish at mirror images too: see ``loop_alignment``.
         """
 
     def sliding(self, rotation: Matrix3, position: Vector3) -> list[Force]:
-        """Nonholonomic constraints, metres per second: rows whose product with the motion of B against A, at B's origin
-        along A's axes, vanishes.  Positions follow from none of them."""
+        """Nonholonomic constraints, metres per second: rows whose product with the motion of B relative to A, at B's
+        origin along A's axes, vanishes. They do not restrict positions."""
         return []
 
     def loop_alignment(self, rotation: Matrix3, position: Vector3) -> Scalar:
-        """A number that is, where ``closure`` vanishes, positive at poses that are meant, negative at mirror images,
-        back to back."""
+        """A number that distinguishes poses with vanishing ``closure``: positive for intended poses, negative for
+        mirror images, back to back."""
         return 1.0
 
 
@@ -182,10 +181,10 @@ class Joint(LoopKind):
 
     nq: ClassVar[int]
     nv: ClassVar[int]
-    #: What the numbers of q are, for units, tables and pictures; "other" where a joint does not say.
+    #: Measures of the numbers of q, for units, tables and pictures; "other" if unspecified.
     position_measures: ClassVar[tuple[Measure, ...]] = ()
-    #: The same of v, where its numbers are not the rates of those of q one by one; each has the name of the number of q
-    #: that it is drawn beside.
+    #: Measures of v, unless its numbers are the rates of those of q one by one; each has the name of the number of q
+    #: beside which it is drawn.
     velocity_measures: ClassVar[tuple[Measure, ...]] = ()
     #: Rows 0..5 of a spatial vector that the motions span exactly, or None if they span no coordinate subspace.
     span: ClassVar[tuple[int, ...] | None] = None
@@ -194,12 +193,12 @@ class Joint(LoopKind):
     #: Index of a coordinate that is an angle about the canonical z axis, where rotating the link frame about z is the
     #: same as an offset of this coordinate: the joint commutes with such rotations and its H* does not change by them.
     rotation_coordinate: ClassVar[int | None] = None
-    #: Attributes, numbers or tuples of them, in which joints of the kind differ in the canonical frame; None where they
-    #: differ in other ways.
+    #: Attributes, numbers or tuples of numbers, that distinguish joints of the kind in the canonical frame; None if
+    #: they differ in other ways.
     canonical_numbers: ClassVar[tuple[str, ...] | None] = None
-    #: Which numbers of v are a linear velocity along axes that the others, an angular velocity, turn.
+    #: Indices in v of a linear velocity along axes that the other numbers, an angular velocity, rotate.
     transported: ClassVar[tuple[int, ...]] = ()
-    #: The highest order of integration methods that ``step_rate`` carries where steps do not commute.
+    #: Highest order of integration methods supported by ``step_rate`` if steps do not commute.
     step_order: ClassVar[int] = 5
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -223,31 +222,31 @@ class Joint(LoopKind):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Rotations about and translations along axes through the joint's origin, from the parent side on, that make up
-        its ``transform``; every coordinate is a step by itself, and others may go along with it.  Empty where it is not
-        made of such, as free rotations are not."""
+        """Rotations about and translations along axes through the joint's origin, from the parent side on, that compose
+        its ``transform``.  Every coordinate has a step of its own, and may drive others.  Empty if there is no such
+        decomposition, as for free rotations."""
         return ()
 
     @property
     def only_step(self) -> Step | None:
-        """The step that is the coordinate of a hinge or a slide; None for other kinds."""
+        """The only step of a hinge or a slide; None for other kinds."""
         return self.steps[0] if len(self.steps) == 1 and self.steps[0].ratio == 1.0 else None
 
     @property
     def hinge(self) -> tuple[float, float, float] | None:
-        """The axis of a joint that does nothing but rotate about it; None for all others."""
+        """The axis of a joint that only rotates about it; None for all others."""
         step = self.only_step
         return step.axis if step is not None and step.turns else None
 
     @property
     def slide(self) -> tuple[float, float, float] | None:
-        """The axis of a joint that does nothing but slide along it; None for all others."""
+        """The axis of a joint that only slides along it; None for all others."""
         step = self.only_step
         return step.axis if step is not None and not step.turns else None
 
     @property
     def turning_axis(self) -> tuple[float, float, float] | None:
-        """The axis of the joint's only rotation if nothing else moves along it; else None."""
+        """The axis of the joint's only rotation if no translation is coupled to it; else None."""
         turns = [step for step in self.steps if step.turns]
         alone = len(turns) == 1 and [step.coordinate for step in self.steps].count(turns[0].coordinate) == 1
         return turns[0].axis if alone else None
@@ -266,7 +265,7 @@ class Joint(LoopKind):
     @property
     def is_free(self) -> bool:
         """Whether q is a pose, a unit quaternion [w, x, y, z] and a position, and v the twist along the child's axes:
-        nothing of the motion is hindered, and no motor acts at the joint."""
+        an unrestricted motion without a motor."""
         measured = [measure.of for measure in self.position_measures]
         return self.nv == 6 and measured == [QUATERNION] * 4 + [LENGTH] * 3
 
@@ -282,14 +281,14 @@ class Joint(LoopKind):
 
     @property
     def rates_are_velocities(self) -> bool:
-        """Whether dq/dt = v: q is a set of ordinary coordinates.  Otherwise H* must be constant: then the motions of
-        the joint are those of a group, and v is given along the axes of the moving frame."""
+        """Whether dq/dt = v: q is a set of ordinary coordinates. Otherwise H* must be constant: the motions of the
+        joint form a group, and v is given along the axes of the moving frame."""
         return type(self).q_rate is Joint.q_rate
 
     @cached_property
     def structure_constants(self) -> np.ndarray:
-        """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions: zero where they
-        commute, as those of ordinary coordinates do; those of a group are the cross products of its motions."""
+        """(nv, nv, nv): c with [E_i, E_j] = sum over k of c[i, j, k] E_k, E the tangent directions. Zero for commuting
+        directions, such as ordinary coordinates; for a group they follow from cross products of its motions."""
         constants = np.zeros((self.nv,) * 3)
         if self.rates_are_velocities:
             return constants
@@ -313,11 +312,11 @@ class Joint(LoopKind):
 
     @property
     def canonical_kind(self) -> Hashable:
-        """Equal for joints that do the same in their canonical frames, but for their ``canonical_numbers``."""
+        """A key, equal for joints that act alike in their canonical frames up to their ``canonical_numbers``."""
         return self if self.canonical_numbers is None else type(self)
 
     def with_canonical_numbers(self, values: Sequence[Any]) -> Joint:
-        """A joint of the kind with other ``canonical_numbers``, for tracing: they need not be known numbers."""
+        """A joint of the kind with other ``canonical_numbers``, which may be symbols."""
         twin = copy.copy(self)
         twin.__dict__.update(zip(self.canonical_numbers or (), values, strict=True))
         return twin
@@ -335,8 +334,8 @@ class Joint(LoopKind):
         return (NO_MOTION,) * self.nv
 
     def regroupable(self, inertia: RigidInertia) -> RigidInertia:
-        """The part of a link's inertia that its parent may carry as well: it does not resist the joint, and is the
-        same for the parent at every position of the joint (the base parameters of identification)."""
+        """The part of a link's inertia that may be assigned to its parent: it does not resist the joint, and is
+        constant in the parent at every position of the joint (the base parameters of identification)."""
         return NO_INERTIA
 
     def q_rate(self, q: Coordinates, v: Coordinates) -> list[Scalar]:
@@ -355,20 +354,20 @@ class Joint(LoopKind):
         return [b - a for a, b in zip(q0, q1, strict=True)]
 
     def kick_bias(self, v: Coordinates) -> list[Scalar]:
-        """What dv/dt lacks of the rate of v along axes that do not turn: zero, but for ``transported`` numbers.
-        Methods that take velocities and positions in turn change the vector, then ``drift`` turns the axes."""
+        """The rate of v along non-rotating axes, less dv/dt: zero except for ``transported`` numbers. Splitting methods
+        change this vector, then ``drift`` turns the axes."""
         return [0.0] * self.nv
 
     def drift(self, q: Coordinates, v: Coordinates, dt: Scalar) -> tuple[list[Scalar], list[Scalar]]:
-        """q and v after moving for dt without acceleration: with constant v, but for ``transported`` numbers, which are
-        those of a constant vector along axes that turn."""
+        """q and v after moving for dt without acceleration: v is constant except for ``transported`` numbers, the
+        components of a constant vector along rotating axes."""
         return self.integrate(q, v, dt), list(v)
 
     def step_rate(self, step: Coordinates, v: Coordinates) -> list[Scalar]:
-        """Rate of the step u(t) for which integrate(q0, u, 1) moves with v.  It is v where steps commute; elsewhere the
-        inverse derivative of the exponential (dexp^-1), v + [u, v] / 2 + [u, [u, v]] / 12, without the term
-        -[u, [u, [u, [u, v]]]] / 720 and those after it.  In a step of dt, u is v dt but for dt^2, so [u, v] is of order
-        dt^2 and what is left out of order dt^5: methods of up to fifth order (``step_order``) keep their order."""
+        """Rate of the step u(t) for which integrate(q0, u, 1) moves with v. It is v for commuting steps; otherwise the
+        inverse derivative of the exponential (dexp^-1), v + [u, v] / 2 + [u, [u, v]] / 12, without the term -[u, [u,
+        [u, [u, v]]]] / 720 and later ones. In a step of dt, u is v dt up to dt^2, so [u, v] is of order dt^2 and the
+        omitted terms of order dt^5: methods of up to fifth order (``step_order``) keep their order."""
         if self.steps_commute:
             return list(v)
         bent = self._bracket(step, v)
@@ -408,7 +407,7 @@ def drawn_by_steps(steps: Sequence[Step]) -> drawing.Drawing:
 
 
 def rotation_error(rotation: Matrix3) -> list[Scalar]:
-    """The sine of the angle times the axis of a rotation, three numbers: zero for none and for half a turn."""
+    """The sine of the angle times the axis of a rotation, three numbers: zero for the identity and for half a turn."""
     x, y, z = rotation
     return [0.5 * (z.y - y.z), 0.5 * (x.z - z.x), 0.5 * (y.x - x.y)]
 
@@ -429,8 +428,8 @@ def unit_axis(axis: Sequence[float], label: str) -> tuple[float, float, float]:
     length = float(np.linalg.norm(values))
     if not math.isfinite(length) or length == 0.0:
         raise ValueError(f"{label} must be finite and not zero, got {tuple(values.tolist())}")
-    unit = values / length if abs(length - 1.0) > UNIT else values  # an axis that was made unit stays as it is
-    x, y, z = np.where(np.abs(unit) < 1e-15, 0.0, unit).tolist()  # noise of whoever computed the axis
+    unit = values / length if abs(length - 1.0) > UNIT else values  # an axis that was normalised stays unchanged
+    x, y, z = np.where(np.abs(unit) < 1e-15, 0.0, unit).tolist()  # noise of the caller's computation
     return (x, y, z)
 
 
@@ -439,7 +438,7 @@ def align_z(axis: Sequence[float]) -> Alignment:
     return _aligned(tuple(axis))
 
 
-@lru_cache(maxsize=1024)  # trees ask for it again and again
+@lru_cache(maxsize=1024)  # trees request it repeatedly
 def _aligned(axis: tuple[float, ...]) -> Alignment:
     z1, z2, z3 = map(float, axis)
     sizes = [abs(z1), abs(z2), abs(z3)]

@@ -21,7 +21,7 @@ from .protocol import ANGLE, Alignment, Coordinates, FormatEntry, Joint, Measure
 class Universal(Joint):
     """``q`` = angles about ``axis1``, then about ``axis2`` (both in the link frame at zero), ``v`` their rates.
 
-    The axes may stand at any angle to each other but must not be parallel.
+    The axes may have any angle but must not be parallel.
     """
 
     axis1: Sequence[float] = (1.0, 0.0, 0.0)
@@ -56,7 +56,7 @@ class Universal(Joint):
         return Step(ANGLE, self.axis1, 0), Step(ANGLE, self.axis2, 1)  # type: ignore[arg-type]
 
     def symbol(self) -> drawing.Drawing:
-        axes = ((self.axis1, True), (self.axis2, False))  # the first stays with the parent side
+        axes = ((self.axis1, True), (self.axis2, False))  # the first axis moves with the parent side
         return drawing.Drawing(
             tuple(drawing.Cylinder(axis, 0.45, 3.4, fixed=fixed) for axis, fixed in axes),
             centre_lines=tuple(drawing.CentreLine(axis, 3.0, fixed) for axis, fixed in axes),
@@ -67,7 +67,7 @@ class Universal(Joint):
         first = self.first_axis
         if first.z == 0.0:
             return Transform((rotation_about(0, q[0]), rotation_about(2, q[1])))
-        tilt = Rotation(1, first.z, first.x)  # carries z to the first axis
+        tilt = Rotation(1, first.z, first.x)  # takes z to the first axis
         return Transform((tilt, rotation_about(2, q[0]), tilt.inverse(), rotation_about(2, q[1])))
 
     def motion(self, q: Coordinates) -> tuple[Motion, ...]:

@@ -5,7 +5,7 @@ subtree where the position changes,
 
     e = w x r + l + u x 2 (velocity - velocity of the origin)
 
-so nine numbers (w, l, u) stand for it (``Field``), and ``Response`` is the wrench that such a field asks for.  With the
+so nine numbers (w, l, u) represent it (``Field``), and ``Response`` maps a field to the required wrench.  With the
 parent's angular velocity W, angular acceleration A and acceleration a of the origin as a point of the parent, and the
 joint's relative velocity (s, y), a unit motion (o, d) of the joint gives
 
@@ -57,7 +57,7 @@ class Covector(NamedTuple):
 
 
 class Response(NamedTuple):
-    """A subtree's mass as the origin of its first link sees it: composite inertia, and twice the moments of its
+    """Mass properties of a subtree about the origin of its first link: composite inertia, and twice the moments of its
     velocities relative to the origin, sum of m v and sum of m v r*."""
 
     inertia: RigidInertia
@@ -65,7 +65,7 @@ class Response(NamedTuple):
     flow: Matrix3
 
     @staticmethod
-    def of_link(inertia: RigidInertia, twice_omega: Vector3) -> Response:
+    def from_link(inertia: RigidInertia, twice_omega: Vector3) -> Response:
         """A rigid link: v = omega x r, and the second moments of its mass are tr(J)/2 - J."""
         j = inertia.moment
         half = 0.5 * (j.xx + j.yy + j.zz)
@@ -93,7 +93,8 @@ class Response(NamedTuple):
         return Covector(self.inertia @ motion, o * trace - n.T @ o + self.momentum.cross(d))
 
     def shifted(self, p: Vector3, twice_velocity: Vector3) -> Response:
-        """Seen from a point where this origin stands at ``p`` and moves with half of ``twice_velocity``."""
+        """The response about a point relative to which this origin is at ``p`` and moves with half of
+        ``twice_velocity``."""
         inertia = self.inertia.shifted(p)
         flow = Matrix3(
             *(
@@ -111,7 +112,7 @@ class FieldKinematics:
         self.kinematics = kinematics
         self.sliding = relative.linear + relative.linear
         factors = kinematics.transform.factors
-        #: Twice the velocity of the far end of every shift, turns being at rest.
+        #: Twice the velocity of the far end of every shift; turns contribute none.
         self.moves = tuple(
             (omega + omega).cross(f.shift) if isinstance(f, Translation) else ZERO
             for f, omega in zip(factors, spin.propagated, strict=True)
@@ -154,7 +155,8 @@ def joint_fields(
     omega: Vector3,
     propagated: Motion,
 ) -> JointFields:
-    """``omega`` is the parent's angular velocity, ``arriving`` its acceleration at the link's origin, in link axes."""
+    """``omega`` is the parent's angular velocity, ``propagated`` its acceleration at the link's origin, in link
+    axes."""
     joint, n = kinematics.link.joint, kinematics.link.joint.nv
     relative = kinematics.relative_motion(v)
     units = [[1.0 if m == k else 0.0 for m in range(n)] for k in range(n)]
@@ -176,7 +178,7 @@ def joint_fields(
     rate = joint.motion_rate(q, v)
     positions, velocities = [], []
     for k, unit in enumerate(units):
-        # Where H* depends on q: its columns change with position, and so do their rates.
+        # If H* depends on q, its columns change with position, and so do their rates.
         shift = combine(columns[k], v)
         bending = combine(columns[k], a) + _slope(joint, q, v, unit)
         positions.append(of_position(kinematics.motion[k]) + of_velocity(shift) + _pure(bending))

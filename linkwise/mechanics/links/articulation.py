@@ -17,13 +17,13 @@ from .link import JointKinematics
 
 @dataclass(frozen=True)
 class Articulation:
-    """The joint of one link after elimination: D (factored), G by columns, and P+ (P seen from behind the joint)."""
+    """The joint of one link after elimination: D (factored), G by columns, and P+ (P as acting behind the joint)."""
 
     kinematics: JointKinematics
     d: list[list[Scalar]]
     factor: Factor
     gain: tuple[Force, ...]
-    held: tuple[int, ...]  # rows in which P+ is not zero for sure: the joint does not move freely along them
+    held: tuple[int, ...]  # rows in which P+ may be nonzero: the joint does not move freely along them
     remaining: ArticulatedInertia
 
     def innovation(self, tau: Sequence[Scalar], force: Force) -> list[Scalar]:
@@ -31,8 +31,8 @@ class Articulation:
         return [t - force.dot(h) for t, h in zip(tau, self.kinematics.motion, strict=True)]
 
     def rates(self, y: Sequence[Scalar] | None, motion: Motion) -> list[Scalar]:
-        """y - G* z. The part of G that is one along the joint's own axes is subtracted last, so that it cancels in z +
-        H* (y - G* z)."""
+        """y - G* z. The components of G that are one along the joint's own axes are subtracted last, so that they
+        cancel in z + H* (y - G* z)."""
         rates = []
         for k, column in enumerate(self.gain):
             rate = y[k] if y is not None else 0.0
@@ -61,7 +61,7 @@ def articulate(kinematics: JointKinematics, inertia: ArticulatedInertia) -> Arti
     factor = Factor.of(d)
     free = kinematics.link.joint.span if all(is_zero(a) for a in armature) else None
     rows = [tuple(column.flat()[k] for column in columns) for k in range(6)]
-    # Where the joint moves freely the remaining inertia is exactly zero, and G repeats the motion's own basis.
+    # Along free motions of the joint the remaining inertia is exactly zero, and G repeats the motion's own basis.
     held = tuple(k for k in range(6) if free is None or k not in free)
     whitened = {k: factor.forward(rows[k]) for k in held}
     scaled = {k: [y * r for y, r in zip(whitened[k], factor.reciprocal, strict=True)] for k in held}
@@ -87,7 +87,7 @@ def motions_row(motions: Sequence[Motion], k: int) -> list[Scalar]:
 def force_to_parent(
     kinematics: JointKinematics, spin: AngularVelocity, inertia: ArticulatedInertia, force: Force | None
 ) -> Force:
-    """phi (z+ + P+ a): each part of the bias a meets P+ where the steps across the joint make it cheapest."""
+    """phi (z+ + P+ a): each part of the bias a is multiplied by P+ at the cheapest of the joint's steps."""
     force = inertia @ spin.bias if force is None else force + inertia @ spin.bias
     for factor, omega in zip(reversed(kinematics.transform.factors), reversed(spin.propagated), strict=True):
         if isinstance(factor, Translation):

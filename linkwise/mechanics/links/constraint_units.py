@@ -19,7 +19,7 @@ class ConstraintUnits:
     columns   by coordinate: a length for lengths
     multipliers   by constraint, as ``rows``, but with one length for all: multipliers over these are compared
     forces    by coordinate, as ``columns``, but with one length for all: joint forces times these are compared
-    rate      per second: of a fall through the mechanism's size; slow is what is much slower.  0 without gravity
+    rate      per second: rate of a fall through the mechanism's size, the reference for slow motions; 0 without gravity
     """
 
     rows: tuple[float, ...] = ()
@@ -41,8 +41,8 @@ class ConstraintUnits:
         return self.multipliers[r] if self.multipliers else 1.0
 
     def square_of_constraints(self, values: Sequence[Scalar]) -> tuple[Scalar, float]:
-        """The sum of squares of numbers of all constraints, dimensionless but for a factor, and that factor: the sum is
-        ``factor`` squared times the dimensionless one."""
+        """The sum of squares of numbers of all constraints, and a factor: the sum is ``factor`` squared times the
+        dimensionless sum."""
         return _sum_of_squares(values, [self.row(r) for r in range(len(values))])
 
     def square_of_velocities(self, values: Mapping[int, Scalar]) -> tuple[Scalar, float]:
@@ -65,15 +65,15 @@ def _sum_of_squares(values: Sequence[Scalar], units: Sequence[float]) -> tuple[S
 
 
 class Gauge:
-    """Scale factors that make constraints and coordinates dimensionless, up to a factor common to all: as few
-    multiplications as possible.
+    """Scale factors that make constraints and coordinates dimensionless up to a common factor, with the fewest
+    multiplications.
 
-    rows, columns   the factors; those of columns by coordinate
+    rows, columns   the factors; for columns by coordinate
     pivot           of all entries: pivots are ``pivot`` times dimensionless ones
     """
 
     def __init__(self, units: ConstraintUnits, rows: Mapping[int, Mapping[int, Scalar]], columns: Sequence[int]):
-        """``rows`` have entries by coordinate; negative indices are no coordinates."""
+        """``rows`` have entries by coordinate; negative indices are not coordinates."""
         entries = [(r, c) for r, row in rows.items() for c, x in row.items() if c >= 0 and not is_constant(x)]
         common = most_common(units.row(r) for r, _ in entries)
         usual = most_common(units.column(c) for _, c in entries)
@@ -97,5 +97,5 @@ def most_common(units: Iterable[float]) -> float:
 
 
 def scaled(x: Scalar, factor: float) -> Scalar:
-    """A number times a constant; without an operation where that is 1."""
+    """A number times a constant; without an operation if the constant is 1."""
     return x if factor == 1.0 or is_zero(x) else x * factor

@@ -2,20 +2,20 @@
 
 Every shape is a ball and a sum of ellipsoids about a centre (``mechanism.shapes.summands``): a capsule is a ball and a
 line segment, a cylinder a disk and a segment, a box three segments.  With the columns L_k of their half axes, and D the
-vector between the centres, two shapes are apart by
+vector between the centres, the distance of two shapes is
 
     d = max over unit vectors n of  n . D - sum_k |L_k* n| - radii,
 
-negative if they penetrate: -d is the least translation that separates them, and its rate is n times the velocity
-between the points where they touch, as n is the best.  Flat faces and edges are kinks of |L* n|.  They are rounded off,
-sqrt(|L* n|^2 + (e l)^2) with l the size of the summand, by a part e that shrinks to 1e-4: d is the exact distance of
-shapes whose faces bulge by so much.
+negative if they penetrate: -d is the least translation that separates them.  Its rate is n times the relative velocity
+of the contact points, because n is optimal.  Flat faces and edges are kinks of |L* n|.  They are smoothed, sqrt(|L*
+n|^2 + (e l)^2) with l the size of the summand, by a fraction e that shrinks to 1e-4: d is the exact distance of shapes
+whose faces bulge by this fraction.
 
-Steps are Newton's for n and for u_k = L_k* n / |L_k* n|, the point of each summand that touches, as independent
-unknowns, after T. Chan, G. Golub and P. Mulet, "A nonlinear primal-dual method for total variation-based image
-restoration", SIAM J. Sci. Comput. 20, 1999.  Shapes that are apart, and those that penetrate less than their smallest
-radius of curvature, have one maximum.  Deeper ones have several: the search starts at the best axis of the shapes.
-All numbers are divided by the size of both shapes, so that no threshold has a unit.
+Steps are Newton's for n and for u_k = L_k* n / |L_k* n|, the contact point of each summand, as independent unknowns,
+after T. Chan, G. Golub and P. Mulet, "A nonlinear primal-dual method for total variation-based image restoration", SIAM
+J. Sci. Comput. 20, 1999.  Separate shapes, and shapes that penetrate less than their smallest radius of curvature, have
+one maximum.  Deeper penetrations have several: the search starts at the best axis of the shapes. All numbers are
+divided by the size of both shapes, so that no threshold has a unit.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from ..spatial import Vector3
 from ..spatial.three import ZERO
 from .contact_force import at_least, at_most
 
-#: Parts of the size of a summand by which its edges are rounded off, step after step.
+#: Smoothing of edges relative to the size of a summand, step by step.
 ROUNDING = (*np.geomspace(0.3, 1e-4, 9).tolist(), 1e-4, 1e-4, 1e-4)
 DEEP = 0.5  # of the curvature: the depth from which it is left out of the steps, which would lead to a minimum
-CENTRED = 1e-6  # of the size: centres that are nearer than this have no direction from one to the other
+CENTRED = ROUNDING[-1]  # of the size: gravity decides between ways out that differ by less
 ASTRAY = 1e-3  # of the size: steps that end so much deeper than they began, which is rare and deep, do not count
 LEAST = 1e-9  # of the size: curvature that keeps 0 / 0 away
 
@@ -46,7 +46,7 @@ class Summand(NamedTuple):
     size: Scalar
 
     def support(self, normal: Vector3, rounding: float) -> tuple[list[Scalar], Scalar]:
-        """L* n, and its length, which ellipsoids need not have rounded off."""
+        """L* n, and its length; ellipsoids need no smoothing."""
         along = [axis.dot(normal) for axis in self.axes]
         square = sum((x * x for x in along), 0.0)
         return along, sqrt(square if len(self.axes) == 3 else square + (rounding * self.size) * (rounding * self.size))
@@ -58,7 +58,7 @@ class Sides(NamedTuple):
     between    from the second one's centre to the first one's
     summands   of the first and of the second shape
     radii      of their balls
-    fallback   a unit vector: the normal is on its side where the centres coincide
+    fallback   a unit vector: the normal is on its side where the centres coincide, or nearly
     """
 
     between: Vector3
@@ -68,7 +68,7 @@ class Sides(NamedTuple):
 
     @property
     def size(self) -> float:
-        """The largest half extent of both together, or some more."""
+        """The largest half extent of both together, or an upper bound."""
         return sum(self.radii) + sum(len(x.axes) ** 0.5 * x.size for side in self.summands for x in side)
 
 
@@ -81,7 +81,7 @@ class Separation(NamedTuple):
 
 
 def separations(pairs: Sequence[Sides]) -> list[Separation]:
-    """The signed distances of pairs of shapes; those of many pairs of the same kinds are loops over the pairs."""
+    """The signed distances of pairs of shapes, with a loop over pairs of the same kinds."""
     results: list[Separation | None] = [None] * len(pairs)
     groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
     for k, pair in enumerate(pairs):
@@ -95,7 +95,7 @@ def separations(pairs: Sequence[Sides]) -> list[Separation]:
 
 
 def _separation(pair: Sides, numbers: Sequence[Scalar], count: int) -> Separation:
-    """The result from the dimensionless numbers that the search ends with; the first shape has ``count`` summands."""
+    """The result from the dimensionless numbers at the end of the search; the first shape has ``count`` summands."""
     size, (radius_a, radius_b) = pair.size, pair.radii
     gap, normal = numbers[0] * size - (radius_a + radius_b), Vector3(*numbers[1:4])
     ends = [Vector3(*numbers[k : k + 3]) * size for k in range(4, len(numbers), 3)]
@@ -125,7 +125,7 @@ class Search:
         return [*(pair.between * scale), *pair.fallback, *axes, *(part.size * scale for part in parts)]
 
     def _read(self, numbers: list[Scalar]) -> tuple[Vector3, list[Summand], list[Scalar]]:
-        """Offset, summands, and what follows them: normals and touching points."""
+        """Offset, summands, and the remaining numbers: normals and touching points."""
         axes = [Vector3(*numbers[k : k + 3]) for k in range(6, 6 + 3 * sum(self._counts), 3)]
         after = 6 + 3 * len(axes) + len(self._counts)
         sizes, parts, first = numbers[after - len(self._counts) : after], [], 0
@@ -159,20 +159,19 @@ class Search:
 
 
 def _end(part: Summand, normal: Vector3, rounding: float) -> list[Scalar]:
-    """u = L* n / |L* n|: where a summand touches along a normal."""
+    """u = L* n / |L* n|: the contact point of a summand for a normal."""
     along, length = part.support(normal, rounding)
     inverse = 1.0 / length
     return [x * inverse for x in along]
 
 
 def _gap(offset: Vector3, parts: Sequence[Summand], normal: Vector3, rounding: float) -> Scalar:
-    """By how much the shapes are apart along a normal."""
+    """The gap between the shapes along a normal."""
     return normal.dot(offset) - sum((part.support(normal, rounding)[1] for part in parts), 0.0)
 
 
 def _best_axis(offset: Vector3, parts: Sequence[Summand]) -> tuple[Vector3, Scalar]:
-    """Of the direction between the centres and the half axes, the one along which the shapes are furthest apart, and
-    by how much."""
+    """The axis with the largest gap, among the direction between the centres and the half axes; and the gap."""
     best: Vector3 | None = None
     furthest: Scalar = 0.0
     for direction in (offset, *(axis for part in parts for axis in part.axes)):
@@ -192,7 +191,7 @@ def _best_axis(offset: Vector3, parts: Sequence[Summand]) -> tuple[Vector3, Scal
 def _step(
     offset: Vector3, parts: Sequence[Summand], normal: Vector3, touching: Sequence[list[Scalar]], rounding: float
 ) -> tuple[Vector3, list[list[Scalar]]]:
-    """A step of the normal, and of the point u of each summand that touches."""
+    """A step of the normal, and of the contact point u of each summand."""
     across = _tangents(normal)
     curvature, apart, supports = [LEAST, 0.0, LEAST], offset, []
     for k, part in enumerate(parts):
@@ -222,7 +221,7 @@ def _step(
         ahead = [
             (x + _dot([slope[c] for slope in slopes], turn) - point[c] * shrinks) * inverse for c, x in enumerate(along)
         ]
-        following.append(_within_unit(ahead))
+        following.append(_clip_to_unit(ahead))
     return turned * (1.0 / sqrt(turned.dot(turned))), following
 
 
@@ -235,7 +234,7 @@ def _tangents(n: Vector3) -> tuple[Vector3, Vector3]:
     return Vector3(1.0 + sign * n.x * n.x * a, sign * b, -sign * n.x), Vector3(b, sign + n.y * n.y * a, -n.y)
 
 
-def _within_unit(x: list[Scalar]) -> list[Scalar]:
+def _clip_to_unit(x: list[Scalar]) -> list[Scalar]:
     """x, or x / |x| if that is shorter."""
     if len(x) == 1:
         return [at_most(at_least(x[0], -1.0), 1.0)]

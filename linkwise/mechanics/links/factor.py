@@ -9,9 +9,9 @@ from functools import cached_property
 
 from ..scalar import Matrix, Scalar, dot, each, is_zero, select, sqrt
 
-DEPENDENT = 1e-11  # what is left of a diagonal entry, by its size, below which the row depends on those before it
-SINGULAR = 1e-13  # the same, below which nothing is left but round-off
-ROUND_OFF = 1e-24  # the size of a diagonal entry, by the trace, below which its row is one of zeros
+DEPENDENT = 1e-11  # remainder of a diagonal entry, relative to it, below which the row depends on previous rows
+SINGULAR = 1e-13  # likewise, below which only round-off remains
+ROUND_OFF = 1e-24  # diagonal entry, relative to the trace, below which its row counts as zero
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,8 @@ class Factor:
         return Factor(lower, scaled, pivots, reciprocal)
 
     def unknown_where_singular(self, diagonal: Sequence[Scalar], least: float = SINGULAR) -> Factor:
-        """A copy whose last pivot has no finite reciprocal where no more than round-off, ``least``, is left of an entry
-        of the matrix's diagonal: every entry of the inverse has a part in it.  The square root of -1 is no number on
-        every machine."""
+        """A copy whose inverse is NaN if a pivot is at most ``least`` times its diagonal entry, up to round-off. The
+        last pivot is set to NaN, since every entry of the inverse depends on it; sqrt(-1) is NaN on every machine."""
         known: Scalar = 0.0
         smallest = sum(diagonal) * ROUND_OFF
         for pivot, entry in zip(self.pivots, diagonal, strict=True):
@@ -115,20 +114,20 @@ def _reciprocal_or_zero(pivot: Scalar, diagonal: Scalar, trace: Scalar) -> Scala
 
 
 class Elimination:
-    """M^-1 = W* d^-1 W of a symmetric positive matrix, eliminated from the last coordinate to the first, where the
-    papers' factors do not serve.
+    """M^-1 = W* d^-1 W of a symmetric positive matrix, eliminated from the last coordinate to the first, for cases
+    without the papers' factors.
 
-    Mimic joints couple joints that are far apart in the tree, and a mechanism may be regular only because of them: the
-    factors of the papers, which take one joint at a time, do not exist then.  And where the mass matrix is at hand
-    anyway, as in derivatives, its inverse costs less than the factors.
+    Mimic joints couple joints that are far apart in the tree, and the mass matrix may be regular only because of them:
+    then the factors of the papers, which take one joint at a time, do not exist.  If the mass matrix is known anyway,
+    as in derivatives, its inverse costs less than the factors.
 
-    In this order W, like the factors of the papers, couples a coordinate of a tree only with those between it and the
-    base, so what other branches do not feel costs nothing there.  An entry of the inverse between two branches has as
-    many terms as coordinates carry both.
+    In this order W, like the factors of the papers, couples a coordinate only with those between it and the base, so
+    that zeros of other branches cost nothing.  An entry of the inverse between two branches has as many terms as there
+    are common ancestors.
     """
 
     def __init__(self, matrix: Sequence[Sequence[Scalar]], unknown_where_singular: bool = False):
-        """Factor a matrix; where it is singular, the inverse is no number."""
+        """Factor a matrix; if it is singular, the inverse is NaN."""
         self.factor = Factor.of([row[::-1] for row in matrix[::-1]])
         if unknown_where_singular:
             self.factor = self.factor.unknown_where_singular([row[i] for i, row in enumerate(matrix)][::-1])
@@ -158,7 +157,7 @@ class Elimination:
         n, reciprocal = len(self.factor.pivots), self.factor.reciprocal
         if "rows" not in vars(self):
             lower = _inverse_of_factored(self.factor)
-        else:  # W is at hand
+        else:  # W is known already
             lower = {}
             for i in range(n):
                 column = [self.rows[k][i] * reciprocal[k] for k in range(i, n)]
@@ -168,8 +167,7 @@ class Elimination:
 
 
 def _parents(lower: Matrix) -> list[int | None]:
-    """On which each row hangs: the first after it that L couples it with, or that another coupled with both would
-    couple it with, had nothing cancelled."""
+    """The parent of each row in the elimination tree: the first later row that L couples with it, structurally."""
     n = len(lower)
     coupled = [{k for k in range(j + 1, n) if not is_zero(lower[k][j])} for j in range(n)]
     parents = []
@@ -184,13 +182,13 @@ def _parents(lower: Matrix) -> list[int | None]:
 def _inverse_of_factored(factor: Factor) -> dict[tuple[int, int], Scalar]:
     """The lower half of (L d L*)^-1, without the inverse of L (Takahashi, Fagan and Chin 1973).
 
-    The inverse times L is L^-* d^-1, which is zero below the diagonal: of its column j, the numbers of those that come
-    later follow from the columns of j's ancestors, those k > j that L couples it with.  Of mass matrices these are the
-    coordinates between j and the base: how joint j moves, pushed from elsewhere, follows from how these move.  As seen
-    from beyond the branching nearest to j it follows from the motion of the trunk there, by as many terms.
+    The inverse times L is L^-* d^-1, which is zero below the diagonal.  Entries of column j therefore follow from the
+    columns of j's ancestors, those k > j that L couples with j.  For mass matrices these are the coordinates between j
+    and the base: the response of joint j to a force elsewhere follows from their responses.  For a force beyond the
+    nearest branching, it follows from the response of the trunk there, with as many terms.
 
-    In this order columns are computed from base to tips, and each number from the base on: what came last is needed
-    last.  Half as many values wait in memory as when L is inverted first.
+    In this order columns are computed from base to tips, and each entry from the base on: the latest values are needed
+    last.  Half as many values are alive as with an inversion of L first.
     """
     n, lower = len(factor.pivots), factor.lower
     parents = _parents(lower)

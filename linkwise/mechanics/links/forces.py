@@ -37,7 +37,7 @@ def _skewed_difference(product: Scalar, alpha: Scalar, s: Scalar, other: Scalar)
 
 
 def _clean(value: Scalar, scale: Scalar) -> Scalar:
-    """A difference of constants that is only their rounding error is zero."""
+    """A difference of constants, with a mere rounding error replaced by zero."""
     known = is_constant(value) and is_constant(scale)
     return 0.0 if known and abs(value) < 1e-15 * abs(scale) else value
 

@@ -1,7 +1,7 @@
 """Rates of the articulated inertias along a motion, one joint at a time (jain1995 Table 3 and Algorithm 6.1).
 
-All rates are those of components in the link's own frame.  The paper has them for one revolute joint; here the motions
-H* may have several columns that change with the configuration, and D may contain rotor inertias.
+All rates are rates of components in the link's own frame.  The paper treats one revolute joint; here the motions H* may
+have several columns that change with the configuration, and D may contain rotor inertias.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ArticulationRate:
     remaining: ArticulatedInertia
 
     def gain(self) -> tuple[Force, ...]:
-        """dG/dt = (d(P H*)/dt - G dD/dt) D^-1; tau_bar dP/dt H* D^-1 where H is constant."""
+        """dG/dt = (d(P H*)/dt - G dD/dt) D^-1; tau_bar dP/dt H* D^-1 for constant H."""
         n = len(self.columns)
         rest = [_less(self.columns[j], self.joint.gain, [self.d[m][j] for m in range(n)]) for j in range(n)]
         rows = [self.joint.factor.solve([column.flat()[k] for column in rest]) for k in range(6)]
@@ -52,9 +52,9 @@ class ArticulationRate:
 def articulation_rate(
     joint: Articulation, inertia: ArticulatedInertia, rate: ArticulatedInertia, moving: JointMotion | None
 ) -> ArticulationRate:
-    """From P and dP/dt of a link to the rates of its joint.
+    """Rates of a joint, from P and dP/dt of its link.
 
-    dP+/dt = dP/dt - Y G* - G Y* with Y = d(P H*)/dt - G dD/dt / 2; tau_bar dP/dt tau_bar* where H is constant.
+    dP+/dt = dP/dt - Y G* - G Y* with Y = d(P H*)/dt - G dD/dt / 2; tau_bar dP/dt tau_bar* for constant H.
     """
     motions, n = joint.kinematics.motion, len(joint.kinematics.motion)
     columns = [rate @ h for h in motions]
@@ -82,7 +82,7 @@ def rate_to_parent(rate: ArticulationRate, moving: JointMotion | None) -> Articu
     """The rate of phi P+ phi*: the rate of P+ and the motion of the link relative to its parent."""
     total = rate.remaining
     if moving is not None:
-        total = total + rate.joint.remaining.carried_by(moving.relative)
+        total = total + rate.joint.remaining.transport_rate(moving.relative)
     return rate.joint.kinematics.transform.inertia_back(total)
 
 

@@ -1,9 +1,9 @@
 """Velocities and accelerations from a parent link to a link (base to tip).
 
-Accelerations are those of the link frame's origin as seen by an inertial observer, in link axes
-("classical"; saha1999 likewise, at the mass centre).  rodriguez1986 (Section 3, 5.4-5.6) takes the rates of
-the velocity's components in the link frame instead, which are smaller by omega x v in the linear part.
-With classical ones the linear velocity never enters the dynamics: the bias of link i is
+Accelerations are those of the link frame's origin as seen by an inertial observer, in link axes ("classical"; saha1999
+likewise, at the mass centre).  rodriguez1986 (Section 3, 5.4-5.6) uses rates of the velocity's components in the link
+frame instead, whose linear part is smaller by omega x v.  With classical accelerations the linear velocity never enters
+the dynamics: the bias of link i is
 
     a_i = [ (w x s); 2 w x u + s x u ] + dH*/dt v + sum over shifts p of w x (w x p)
 
@@ -24,10 +24,10 @@ ROTATIONS = tuple(tuple(float(k == axis) for k in range(6)) for axis in range(3)
 
 
 class AngularVelocity(NamedTuple):
-    """Angular velocity of a link and what its joint's kinematics need of it.
+    """Angular velocity of a link with the terms that its joint's kinematics need.
 
-    ``propagated`` is the parent's angular velocity before each step of the joint's transform,
-    ``bias`` the joint's own share of a_i, on the child side.
+    ``propagated`` is the parent's angular velocity before each step of the joint's transform, ``bias`` the joint's own
+    share of a_i, on the child side.
     """
 
     omega: Vector3
@@ -51,8 +51,8 @@ def angular_velocity_base_to_tip(
 
 
 class Reference(NamedTuple):
-    """Joint accelerations for which no link has an angular acceleration about an axis of its own joint, and the
-    link's angular acceleration then."""
+    """Joint accelerations for which no link has an angular acceleration about its own joint's axis, and the link's
+    resulting angular acceleration."""
 
     rates: list[Scalar]
     alpha: Vector3
@@ -105,7 +105,7 @@ def propagate_acceleration(kinematics: JointKinematics, spin: AngularVelocity, p
 
 
 def propagate_acceleration_with_biases(kinematics: JointKinematics, spin: AngularVelocity, parent: Motion) -> Motion:
-    """``propagate_acceleration`` with biases of the shifts that are computed already."""
+    """``propagate_acceleration`` with known biases of the shifts."""
     motion = parent
     for factor, omega in zip(kinematics.transform.factors, spin.propagated, strict=True):
         motion = factor.motion_into(motion)

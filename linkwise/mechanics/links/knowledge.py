@@ -1,19 +1,19 @@
 """Information of measurements beyond a joint, on the force through it and the acceleration behind it.
 
-Of a link that accelerates with alpha, the force that its joint transmits onto it is
+For a link that accelerates with alpha, the force that its joint transmits onto it is
 
     f = F alpha + z + noise of covariance P,
 
-and what was measured at it and beyond speaks for accelerations alpha as exp(-alpha* Y alpha / 2 + y* alpha) does.
-With exact accelerations this is the Kalman filter of rodriguez1986, Section 9: z and P are the predicted state and its
-covariance, F is not needed, Y is zero.  Everything is gathered in one function,
+and the likelihood of accelerations alpha by measurements at and beyond it is exp(-alpha* Y alpha / 2 + y* alpha). With
+exact accelerations this is the Kalman filter of rodriguez1986, Section 9: z and P are the predicted state and its
+covariance, F is not needed, Y is zero.  All terms are collected in one function,
 
     g(lambda, alpha) = lambda* P lambda / 2 + lambda* (F alpha + z) - alpha* Y alpha / 2 + y* alpha,
 
-whose arguments move outward alike: the co-state lambda of the force (rodriguez1986 9.15) and the acceleration.  A
-degree of freedom h of a joint makes alpha = beta + h a, and its force h* f + rho a is measured: g is made stationary
-over the joint's acceleration a and over the co-state mu of that measurement.  Noise of neither needs to be finite or
-positive: each variance is a ratio of two numbers (``Noise``).
+whose arguments transform outward alike: the co-state lambda of the force (rodriguez1986 9.15) and the acceleration.  A
+degree of freedom h of a joint gives alpha = beta + h a, and its force h* f + rho a is measured: g is made stationary
+over the joint's acceleration a and over the co-state mu of that measurement.  Noise of either may be infinite or zero:
+each variance is a ratio of two numbers (``Noise``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING: Columns = (NO_FORCE,) * 6
 
 
 class Noise(NamedTuple):
-    """The variance ``spread / certainty`` of what is measured: exact if spread is 0, unknown if certainty is."""
+    """The variance ``spread / certainty`` of a measurement: exact if spread is 0, unknown if certainty is 0."""
 
     certainty: Scalar
     spread: Scalar
@@ -57,7 +57,7 @@ class Knowledge(NamedTuple):
         )
 
     def behind(self, change: Transform) -> Knowledge:
-        """This knowledge, moved to the parent's acceleration and the force on the parent."""
+        """This information in terms of the parent's acceleration and the force on the parent."""
         return Knowledge(
             columns_back(change, self.response),
             change.inertia_back(self.covariance),
@@ -73,8 +73,8 @@ UNKNOWN = Knowledge(NOTHING, NOTHING_ARTICULATED, NOTHING_ARTICULATED, NO_FORCE,
 class Elimination(NamedTuple):
     """One degree of freedom of a joint after its acceleration and measured force are used.
 
-    The gradient of g over mu and a is [of_force* lambda + of_force_behind* beta + miss,
-    of_rate* lambda - of_rate_behind* beta + pull]; the inverse of its Hessian is [[mu_mu, mu_a], [mu_a, -a_a]].
+    The gradient of g over mu and a is [of_force* lambda + of_force_behind* beta + miss, of_rate* lambda -
+    of_rate_behind* beta + pull]; the inverse of its Hessian is [[mu_mu, mu_a], [mu_a, -a_a]].
     """
 
     h: Motion
@@ -87,11 +87,11 @@ class Elimination(NamedTuple):
     mu_mu: Scalar
     mu_a: Scalar
     a_a: Scalar
-    left: tuple[Scalar, Scalar, Scalar]  # of the measured force: how it goes with both gradients, its least variance
-    determinant: Scalar  # A D + C^2, times what makes it finite
-    rate_information: Scalar  # A, likewise
+    left: tuple[Scalar, Scalar, Scalar]  # of the measured force: its coefficients in both gradients, its least variance
+    determinant: Scalar  # A D + C^2, scaled to be finite
+    rate_information: Scalar  # A, scaled likewise
     innovation: Scalar
-    quadratic: Scalar  # twice what the measurement takes from the logarithm of the likelihood
+    quadratic: Scalar  # twice the measurement's reduction of the log-likelihood
     gain: Force
 
 
@@ -100,9 +100,9 @@ def eliminate(
 ) -> tuple[Elimination, Knowledge]:
     """Process one degree of freedom; ``measured`` is its force.
 
-    With variances r of the force and 1/n of the acceleration, the Hessian of g over (mu, a) is [[D, C], [C, -A]] with
-    D = h* P h + r, A = h* Y h + n, C = h* F h + rho, and what remains of g has its Schur complement.  Numerators and
-    denominators of r and n are multiplied through, so that neither 0 nor infinity is divided by.
+    With variances r of the force and 1/n of the acceleration, the Hessian of g over (mu, a) is [[D, C], [C, -A]] with D
+    = h* P h + r, A = h* Y h + n, C = h* F h + rho, and the remainder of g has its Schur complement.  Fractions are
+    multiplied by the denominators of r and n, which avoids division by 0 or infinity.
     """
     ph, m = known.covariance @ h, transposed_times(known.response, h)
     k, w = times(known.response, h), known.information @ h
@@ -190,7 +190,7 @@ EXACT = Spread(IMMOBILE, IMMOBILE, IMMOBILE)
 def spread_beyond(done: Elimination, behind: Spread) -> tuple[Spread, Scalar, Scalar]:
     """Variances beyond a degree of freedom: of its acceleration and of its force."""
     force_columns, other = (done.of_force, done.of_force_behind), (done.of_rate, done.of_rate_behind * -1.0)
-    seen_own, seen_other = _seen(behind, *force_columns), _seen(behind, *other)
+    seen_own, seen_other = _image(behind, *force_columns), _image(behind, *other)
     g11, g12, g22 = _product(force_columns, seen_own), _product(force_columns, seen_other), _product(other, seen_other)
     a, c, d = done.mu_mu, done.mu_a, done.a_a
     t1, t2, t3, t4 = a * g11 + c * g12, a * g12 + c * g22, c * g11 - d * g12, c * g12 - d * g22
@@ -217,7 +217,7 @@ def spread_beyond(done: Elimination, behind: Spread) -> tuple[Spread, Scalar, Sc
     )
 
 
-def _seen(spread: Spread, on_co_state: Force, on_acceleration: Force) -> tuple[Motion, Motion]:
+def _image(spread: Spread, on_co_state: Force, on_acceleration: Force) -> tuple[Motion, Motion]:
     u, w = on_co_state.flat(), on_acceleration.flat()
     return (
         Motion.of([_row(spread.of_co_states[i], u) + _row(spread.mixed[i], w) for i in range(6)]),
@@ -230,13 +230,13 @@ def _product(forces: tuple[Force, Force], motions: tuple[Motion, Motion]) -> Sca
 
 
 def force_covariance(known: Knowledge, spread: Spread) -> Matrix6:
-    """S = P + [P F] (second moments) [P F]*, of the force onto a link; P - P Lambda P where accelerations are exact
+    """S = P + [P F] (second moments) [P F]*, of the force onto a link; P - P Lambda P for exact accelerations
     (rodriguez1986 9.18)."""
     rows = [
         (Force.of([known.covariance.entry(i, j) for j in range(6)]), Force.of([c.flat()[i] for c in known.response]))
         for i in range(6)
     ]
-    seen = [_seen(spread, *row) for row in rows]
+    seen = [_image(spread, *row) for row in rows]
     return symmetric(lambda i, j: known.covariance.entry(i, j) + _product(rows[i], seen[j]))
 
 
@@ -265,7 +265,7 @@ def transposed(columns: Columns) -> Columns:
     return tuple(Force.of(row) for row in zip(*(column.flat() for column in columns), strict=True))
 
 
-def columns_of(inertia: ArticulatedInertia) -> Columns:
+def inertia_columns(inertia: ArticulatedInertia) -> Columns:
     return tuple(Force.of([inertia.entry(i, j) for i in range(6)]) for j in range(6))
 
 
@@ -275,7 +275,7 @@ def rank_one(columns: Columns, left: Force, right: Force, sign: float) -> Column
 
 
 def less(matrix: ArticulatedInertia, a: Force, b: Force, c: Force, d: Force) -> ArticulatedInertia:
-    """A - a b* - c d*, known to be symmetric."""
+    """A - a b* - c d*, if known to be symmetric."""
     a6, b6, c6, d6 = a.flat(), b.flat(), c.flat(), d.flat()
     return ArticulatedInertia.from_entries(lambda i, j: matrix.entry(i, j) - a6[i] * b6[j] - c6[i] * d6[j])
 

@@ -28,12 +28,12 @@ class Link:
     spin: Scalar  # constant added to the joint's spin coordinate ...
     quarter_turns: int  # ... followed by this many exact quarter-turns
     inertia: RigidInertia
-    regrouped: RigidInertia  # with inertia regrouped to the parent, for forces that are felt at joints only
+    regrouped: RigidInertia  # with inertia regrouped to the parent, for forces projected onto joints only
     armature: tuple[Scalar, ...]
     user: Transform
 
     def with_inertias(self, inertia: RigidInertia, regrouped: RigidInertia) -> Link:
-        """A copy of the link with another inertia, made quickly, for long chains."""
+        """A copy of the link with another inertia; fast, for long chains."""
         return Link(
             self.name,
             self.parent,

@@ -1,16 +1,16 @@
 """Elimination of the coordinates that loops determine: a = K y + k solves G a + bias = 0 for every y.
 
-Constraints and coordinates are eliminated in fronts (the multifrontal method of sparse direct solvers): a front takes
-its own constraints and what its children left over, eliminates coordinates that no later constraint contains, and
-leaves the rest to its parent.  Fronts, and how many pivots each has, are chosen before; *which* entries are the pivots
-is decided by their sizes, for every state of a batch anew.  Where the choice is not fixed, entries are exchanged by
-``select``, so the code has no branches.
+Constraints and coordinates are eliminated in fronts (the multifrontal method of sparse direct solvers).  A front takes
+its own constraints and its children's remainders, eliminates coordinates that no later constraint contains, and leaves
+the rest to its parent.  Fronts and their numbers of pivots are chosen beforehand; *which* entries are the pivots
+depends on their sizes, for every state of a batch anew.  Variable choices exchange entries by ``select``, so the code
+has no branches.
 
-Constraints that are left over in the end are implied by the others, if not exactly where loops are not exactly closed.
-What is left of them is then spread over all as least squares would do it: which of them is left over changes the result
-by the square of their errors only, and accelerations are smooth for integrators.
+Constraints that remain at the end are implied by the others, up to the closure errors of the loops. Their remainders
+are spread over all constraints in the least-squares sense: the choice of remaining constraints then changes the result
+only by the square of the errors, and accelerations are smooth for integrators.
 
-Pivots are compared, and least squares taken, in dimensionless constraints and coordinates (``ConstraintUnits``).
+Pivots are compared, and least squares computed, in dimensionless constraints and coordinates (``ConstraintUnits``).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from functools import reduce
 from ..scalar import Scalar, dot, is_constant, is_zero, select
 from .constraint_units import ConstraintUnits, Gauge, scaled
 
-# Pivots relative to the largest that suffice: the largest of all entries lose no more digits than the problem does;
-# fixed ones were large when fronts were chosen, and where they are not errors grow from front to front.
-RELIABLE = 1.0  # the status above which results count, see ``Solution.reliability``
+# Sufficient size of pivots relative to the largest.  Pivots that are the largest of all entries lose no more digits
+# than the problem does; fixed ones were large when fronts were chosen, and if small, errors grow from front to front.
+RELIABLE = 1.0  # least status of valid results, see ``Solution.reliability``
 SUFFICIENT = 1e-5
 SUFFICIENT_IF_FIXED = 0.02
 VANISHING = 1e-10
-SMALL = 8  # coordinates of a cluster: code for singular positions of larger ones would be long
-BIAS = -1  # stands for the bias among the columns of a row; columns below say of which constraints it is made
+SMALL = 8  # maximum coordinates of a cluster: code for singular positions of larger ones would be long
+BIAS = -1  # column of the bias in a row; smaller indices are columns of the constraints combined in it
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Front:
 
     rows       constraints that enter here
     columns    coordinates that may be eliminated here: no constraint outside this front and its children contains them
-    pivots     how many are eliminated
-    children   places of fronts before this one that leave their remaining constraints and coordinates to it
-    spare      the last of the pivots that may vanish in singular positions; their coordinates are free there
-    implied    relative to the largest pivot: no more is left of constraints that others imply, in the end
+    pivots     number of eliminated coordinates
+    children   indices of previous fronts that leave their remaining constraints and coordinates to it
+    spare      number of last pivots that may vanish in singular positions, leaving their coordinates free
+    implied    bound of the remainders of implied constraints, relative to the largest pivot
     by_rank    any pivot may vanish: the state decides the rank, and constraints are met in the least-squares sense
     """
 
@@ -68,18 +68,18 @@ class SweepOrder:
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Constraints that it solves for."""
+        """Constraints whose multipliers it eliminates."""
         return tuple(y for step in self.steps if isinstance(step, tuple) for y in step if y >= 0)
 
 
 @dataclass(frozen=True)
 class Fronts:
-    """How the loops of a mechanism are eliminated.
+    """The elimination of a mechanism's loops.
 
     clusters   the fronts of every cluster, in their order
-    units      of constraints and coordinates; mechanisms that differ in these alone share code
-    sweeps     by cluster, the order of a sweep over links and multipliers that costs less; None where elimination of
-               coordinates does; empty where it does everywhere
+    units      of constraints and coordinates; mechanisms that differ only in units share code
+    sweeps     by cluster, the order of a sweep over links and multipliers if that costs less than elimination of
+               coordinates, else None; empty if there is none
     """
 
     clusters: tuple[tuple[Front, ...], ...]
@@ -97,7 +97,7 @@ class Fronts:
 
     def by_rank(self, coordinates: Sequence[Sequence[int]]) -> Fronts | None:
         """Fronts of these constraints for singular positions, with the ``coordinates`` of every cluster: one front for
-        each of the small clusters, its rank decided by the state.  None without small clusters."""
+        each small cluster, with the rank decided by the state. None without small clusters."""
         merged = tuple(
             (_merged(cluster_fronts, columns),) if cluster_fronts and len(columns) <= SMALL else cluster_fronts
             for cluster_fronts, columns in zip(self.clusters, coordinates, strict=True)
@@ -143,13 +143,13 @@ class Row:
             self.numbers[a], self.numbers[b] = select(condition, y, x), select(condition, x, y)
 
     def beside_coordinates(self) -> Row:
-        """The row without its coefficients: its bias, and which constraints it is made of."""
+        """The row without its coefficients: its bias, and the constraints combined in it."""
         row = Row({}, 0.0)
         row.numbers = {c: x for c, x in self.numbers.items() if c < 0}
         return row
 
-    def made_of(self) -> list[Scalar]:
-        """Which constraints it is made of."""
+    def combination(self) -> list[Scalar]:
+        """The constraints combined in it."""
         return [x for c, x in sorted(self.numbers.items()) if c < BIAS]
 
 
@@ -158,8 +158,8 @@ Exchange = tuple[int, int, Scalar]  # two slots, and the condition
 
 @dataclass(frozen=True, eq=False)
 class RowStep:
-    """What was done to rows: ``factor`` times ``source`` was subtracted from ``row``; or, with a ``condition`` in place
-    of the factor, the two were exchanged where it holds."""
+    """A step on rows: subtract ``factor`` times ``source`` from ``row``; or, with a ``condition`` in place of the
+    factor, exchange the two if it holds."""
 
     row: Row
     source: Row
@@ -175,7 +175,7 @@ class RowStep:
             numbers[self.row], numbers[self.source] = select(self.condition, b, a), select(self.condition, a, b)
 
     def apply_adjoint(self, multipliers: dict[Row, Scalar]) -> None:
-        """Multipliers of the rows before, from those of the rows after."""
+        """Multipliers of the original rows, from multipliers of the resulting rows."""
         if self.condition is not None:
             self.apply(multipliers)  # exchanges are their own adjoints
         else:
@@ -185,8 +185,8 @@ class RowStep:
 
 @dataclass
 class _Pivot:
-    """Row and slot of a pivot, its reciprocal, 1 where it vanishes and its coordinate is free, and how slots were
-    exchanged before."""
+    """Row and slot of a pivot, its reciprocal, 1 if it vanishes and its coordinate is free, and the previous exchanges
+    of slots."""
 
     row: Row
     slot: int
@@ -197,18 +197,18 @@ class _Pivot:
 
 @dataclass(frozen=True)
 class Solution:
-    """K by rows and k, for every coordinate; the first ``free`` columns of K are of independent coordinates always, the
-    others where their indicator is 1, elsewhere they are zero.
+    """K by rows and k, for every coordinate.  The first ``free`` columns of K always belong to independent coordinates;
+    the others if their indicator is 1, otherwise they are zero.
 
-    reliability    above 1 where all pivots are large enough: the smallest square of a pivot relative to the largest of
-                   its front, and to what suffices there
-    margin         positive where pivots are large enough, without a division
-    firm           positive where none of the pivots vanishes that must not
-    remaining      positive where nothing is left of constraints that others imply, as if loops are closed
+    reliability    above 1 if all pivots are large enough: the smallest square of a pivot relative to the largest of its
+                   front, and to the sufficient size there
+    margin         positive if pivots are large enough; computed without a division
+    firm           positive if no pivot vanishes that must not
+    remaining      positive if implied constraints have no remainders, as for closed loops
     extremes       squares of the smallest and largest pivots of last fronts: far apart near singular positions
-    rows, steps, pivots   how it was found: the constraints as they were eliminated, what was done to them, in order
+    rows, steps, pivots   the elimination: the resulting constraints, the steps on rows in order, the pivots
     gauge          the units in which pivots were compared
-    plain_basis, plain_offset   K and k of dimensionless coordinates, but for a factor that all share
+    plain_basis, plain_offset   K and k of dimensionless coordinates, up to a common factor
     """
 
     basis: Mapping[int, list[Scalar]]
@@ -228,7 +228,8 @@ class Solution:
     plain_offset: Mapping[int, Scalar]
 
     def closing(self, rates: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """L x by coordinate: what changes the constraints by ``rates`` x, with the independent coordinates at rest."""
+        """L x by coordinate: the change that gives constraints the ``rates`` x, with the independent coordinates at
+        rest."""
         numbers = {row: scaled(-rates[r], self.gauge.rows[r]) for r, row in self.rows.items()}
         for step in self.steps:
             step.apply(numbers)
@@ -257,7 +258,7 @@ class Solution:
 
 
 class _Progress:
-    """One front under elimination.  Slots are named by the coordinate that stands there before exchanges."""
+    """Elimination of one front. Slots are named by the coordinate that they hold before exchanges."""
 
     def __init__(
         self,
@@ -275,10 +276,10 @@ class _Progress:
         self.threshold, self.vanishing = threshold, vanishing
         self.steps = steps
         self.pivots: list[_Pivot] = []
-        self.remaining: list[Scalar] = []  # squares of what should vanish: implied constraints, negligible coefficients
+        self.remaining: list[Scalar] = []  # squares of remainders: of implied constraints, of negligible coefficients
         self.implied, self.by_rank = front.implied, front.by_rank
         self.smallest: Scalar = None
-        self.smallest_firm: Scalar = None  # of those that must not vanish
+        self.smallest_firm: Scalar = None  # squares of pivots that must not vanish
         self.largest: Scalar = reduce(_greatest, scales) if scales else None
         every = front.pivots == len(slots) and not front.spare and not front.by_rank
         self.sufficient = SUFFICIENT if is_root and not every else SUFFICIENT_IF_FIXED
@@ -289,7 +290,7 @@ class _Progress:
 
     def _eliminate(self, every: bool, spare: bool) -> None:
         exchanges: list[Exchange] = []
-        if every:  # all of these coordinates go, so their order is free: the best row for the next one
+        if every:  # all of these coordinates are eliminated, so their order is free: the best row for the next one
             slot = min(self.slots, key=lambda c: sum(not is_zero(row.at(c)) for row in self.rows))
             row = self._best_row([row.at(slot) * row.at(slot) for row in self.rows])
         else:  # the largest entry of all
@@ -309,14 +310,14 @@ class _Progress:
         self.steps.append(RowStep(row, source, factor))
 
     def _exchange(self, condition: Scalar, a: Row, b: Row) -> None:
-        """The contents of two rows, where the condition holds."""
+        """The contents of two rows, exchanged if the condition holds."""
         for c in list(dict.fromkeys((*a.numbers, *b.numbers))):
             x, y = a.at(c), b.at(c)
             a.numbers[c], b.numbers[c] = select(condition, y, x), select(condition, x, y)
         self.steps.append(RowStep(a, b, condition=condition))
 
     def _reciprocal(self, value: Scalar, spare: bool) -> tuple[Scalar, Scalar]:
-        """Of a pivot, zero where it vanishes and may; and 1 there, else 0.  The extremes of pivots are kept."""
+        """(1 / pivot, 0); or (0, 1) for a ``spare`` pivot that vanishes. Records the extremes of pivots."""
         square = value * value
         self.smallest = square if self.smallest is None else _least(self.smallest, square)
         if not spare:
@@ -325,16 +326,16 @@ class _Progress:
             self.largest = square if self.largest is None else _greatest(self.largest, square)
         if is_constant(value) and not self.by_rank:
             return 1.0 / value, 0.0
-        if not spare:  # zero is no pivot, but nothing to be warned of: the reliability says so
+        if not spare:  # a zero pivot needs no warning: the reliability reports it
             return 1.0 / select(0.0 < square, value, 1.0), 0.0
         kept = self.threshold**2 * self.largest < square
         return select(kept, 1.0 / select(kept, value, 1.0), 0.0), select(kept, 0.0, 1.0)
 
     def reliability(self) -> list[Scalar]:
-        """Each above 1 if pivots are large, and nothing is left of constraints that they should imply."""
+        """Each above 1 if pivots are large, and constraints that they should imply have no remainders."""
         if self.by_rank:
             ratios = []
-        elif self.smallest is self.largest:  # nothing to compare with but the size of the loop
+        elif self.smallest is self.largest:  # no other reference than the size of the loop
             ratios = [self.smallest * (1.0 / self.vanishing**2)]
         else:
             ratios = [self.smallest / (self.sufficient**2 * self.largest)]
@@ -356,7 +357,7 @@ class _Progress:
         return [self.smallest_firm - (self.vanishing**2 if alone else self.largest * self.threshold**2)]
 
     def margins_of_implied(self) -> list[Scalar]:
-        """Each positive if nothing is left of constraints that pivots should imply."""
+        """One number for each remainder of constraints that the pivots should imply: positive if it is negligible."""
         limit = self.implied**2 * self.largest
         return [limit - x for x in self.remaining if not is_zero(x)]
 
@@ -365,7 +366,7 @@ class _Progress:
         return reduce(_greatest, squares) if squares else 0.0
 
     def _best_row(self, keys: list[Scalar]) -> Row:
-        """Take out the row with the largest key.  The others are exchanged with it one after the other."""
+        """Remove and return the row with the largest key, by successive exchanges."""
         known = [i for i, key in enumerate(keys) if not is_zero(key)]
         if not known:
             raise ZeroDivisionError("no pivot is left: the constraints depend on each other for all states")
@@ -380,7 +381,7 @@ class _Progress:
         return self.rows.pop(first)
 
     def _best_slot(self, row: Row, exchanges: list[Exchange]) -> int:
-        """Bring the largest entry of the pivot row to the slot that is returned, in all rows."""
+        """Bring the largest entry of the pivot row to one slot, in all rows; returns the slot."""
         known = [c for c in self.slots if not is_zero(row.at(c))]
         if all(is_constant(row.at(c)) for c in known):
             return max(known, key=lambda c: abs(row.at(c)))
@@ -397,9 +398,9 @@ class _Progress:
 
     # -- constraints that are implied ---------------------------------------------------------------------
 
-    def spread_the_rest(self) -> None:
-        """Spread what is left of implied constraints over those that were taken: with N the combinations of constraints
-        that vanish, G - N (N* N)^-1 N* G takes the place of G."""
+    def spread_remainders(self) -> None:
+        """Spread remainders of implied constraints over the eliminated ones: with N the combinations of constraints
+        that vanish, G - N (N* N)^-1 N* G replaces G."""
         for k, exchanges in enumerate([pivot.exchanges for pivot in self.pivots]):
             for before in self.pivots[:k]:  # all rows in the final order of slots
                 for first, other, condition in exchanges:
@@ -416,11 +417,11 @@ class _Progress:
         self.rows = []
 
     def _spread(self, rest: Row, source: Row, rows: Iterable[Row], share: Scalar = 1.0) -> None:
-        """Take a ``share`` of the combination of constraints that vanishes out of rows."""
-        made_of = rest.made_of()
-        size = dot(made_of, made_of)
+        """Subtract a ``share`` of the vanishing combination of constraints from rows."""
+        combination = rest.combination()
+        size = dot(combination, combination)
         for row in rows:
-            factor = dot(row.made_of(), made_of) / size * share
+            factor = dot(row.combination(), combination) / size * share
             row.subtract(factor, rest)
             self.steps.append(RowStep(row, source, factor))
 
@@ -446,8 +447,8 @@ def eliminate(
     threshold: float = 1e-8,
     vanishing: float = VANISHING,
 ) -> Solution:
-    """Solve the constraints for the coordinates ``columns``, both in ``units`` while pivots are chosen; ``threshold``
-    is that of vanishing pivots, relative to the largest of the front, ``vanishing`` that of the only one."""
+    """Solve the constraints for the coordinates ``columns``. Pivots are chosen in ``units``. ``threshold`` is for
+    vanishing pivots, relative to the largest of the front; ``vanishing`` for a front's only pivot."""
     entering = {r: rows[r] for front in fronts for r in front.rows}
     gauge = Gauge(units or ConstraintUnits(), {r: row.numbers for r, row in entering.items()}, columns)
     entered = {r: row.scaled(gauge.rows[r], gauge.columns) for r, row in entering.items()}
@@ -492,7 +493,7 @@ def eliminate(
 def _progress(
     rows: Mapping[int, Row], fronts: Sequence[Front], threshold: float, vanishing: float, steps: list[RowStep]
 ) -> list[_Progress]:
-    """All fronts, eliminated; the rows change, by ``steps``."""
+    """All fronts, eliminated; ``rows`` change, and ``steps`` records how."""
     progress: list[_Progress] = []
     inner = {child for front in fronts for child in front.children}
     tracked, gone = _implied(fronts), set[int]()
@@ -504,7 +505,7 @@ def _progress(
                 row.numbers.update({BIAS - 1 - k: float(k == tracked[r]) for k in range(len(tracked))})
         entering = [*front_rows, *(row for child in children for row in child.rows)]
         slots = [*front.columns, *(slot for child in children for slot in child.slots)]
-        # Constraints do not know coordinates of fronts before that were not left to this one, but for round-off.
+        # Constraints contain no coordinates of previous fronts except those left to this one, but for round-off.
         unknown = gone.difference(slots)
         negligible = [row.numbers.pop(c) for row in entering for c in sorted(unknown & row.numbers.keys())]
         gone.update(front.columns)
@@ -512,12 +513,12 @@ def _progress(
         progress.append(_Progress(entering, slots, front, number not in inner, threshold, vanishing, scales, steps))
         progress[-1].remaining += (x * x for x in negligible if not is_zero(x))
         if number not in inner and (progress[-1].rows or front.by_rank):
-            progress[-1].spread_the_rest()
+            progress[-1].spread_remainders()
     return progress
 
 
 def _implied(fronts: Sequence[Front]) -> dict[int, int]:
-    """Constraints of which some may be implied by the others, numbered: those of fronts with fewer pivots than rows."""
+    """Constraints that may be partly implied by the others, numbered: those of fronts with fewer pivots than rows."""
     numbers: dict[int, int] = {}
     inner = {child for front in fronts for child in front.children}
     for number, front in enumerate(fronts):
@@ -548,6 +549,6 @@ def _substituted(
 
 
 def _choose(condition: Scalar, a: Iterable[Scalar], b: Iterable[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
-    """(b, a) where the condition holds, else (a, b)."""
+    """(b, a) if the condition holds, else (a, b)."""
     pairs = list(zip(a, b, strict=True))
     return [select(condition, y, x) for x, y in pairs], [select(condition, x, y) for x, y in pairs]

@@ -19,7 +19,7 @@ def propagate_mobility(change: Transform, mobility: Matrix6) -> Matrix6:
 
 
 def free_joint(joint: Articulation, mobility: Matrix6) -> Matrix6:
-    """T Y T* + H* D^-1 H with T = I - H* G*: the joint gives way."""
+    """T Y T* + H* D^-1 H with T = I - H* G*: the mobility beyond a free joint."""
     motions = [h.flat() for h in joint.kinematics.motion]
     gains = [g.flat() for g in joint.gain]
     n = len(motions)

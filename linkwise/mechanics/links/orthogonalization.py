@@ -1,8 +1,8 @@
-"""Vectors made orthogonal one after the other, those left out that depend on the ones before: V = U T.
+"""Orthogonalization of vectors in order, without linearly dependent ones: V = U T.
 
 The modified Gram-Schmidt process works on the vectors themselves, not on their products with each other, so the
-condition of the vectors is not squared.  Which vectors are left out is decided by the numbers, for every state of a
-batch anew; so the code has no branches.
+condition of the vectors is not squared.  Vectors are omitted by their numbers, for every state of a batch anew; the
+code has no branches.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from functools import reduce
 from ..scalar import Matrix, Scalar, dot, is_zero, select
 from .constraint_units import most_common, scaled
 
-DEPENDENT = 1e-10  # of the largest vector: if less is left of one, the others imply it but for round-off
-SUFFICIENT = 1e-5  # if more is left, it counts without doubt
+DEPENDENT = 1e-10  # relative to the largest vector: smaller remainders are implied by the others, up to round-off
+SUFFICIENT = 1e-5  # larger remainders are independent without doubt
 
 
 @dataclass(frozen=True)
 class Orthogonal:
     """V = U T of vectors, the columns of V.
 
-    parts         what is left of each vector after those before it: the columns of U, orthogonal to each other
-    reciprocal    1 / |part|^2; 0 of vectors that depend on others or are not active: they have no part in anything
-    coefficients  T by rows, above the diagonal, which is 1 where vectors count
-    doubt         0 where it is clear which vectors count, 1 or more where it is not
+    parts         remainder of each vector after previous ones: the columns of U, orthogonal to each other
+    reciprocal    1 / |part|^2; 0 for dependent or inactive vectors, which have no effect
+    coefficients  T by rows, above the diagonal, which is 1 for independent vectors
+    doubt         0 if dependence is clear for all vectors, otherwise 1 or more
     """
 
     parts: Matrix
@@ -46,15 +46,15 @@ class Orthogonal:
         return [dot(row, y) for row in zip(*self.parts, strict=True)]
 
     def with_products(self, products: Sequence[Scalar]) -> list[Scalar]:
-        """y such that U y, of all vectors the shortest, has these products with V: T* |U|^2 y = products."""
+        """y such that U y is the shortest vector with these products with V: T* |U|^2 y = products."""
         scaled: list[Scalar] = []
         for j, product in enumerate(products):
             scaled.append(product - dot([row[j] for row in self.coefficients[:j]], scaled))
         return [x * r for x, r in zip(scaled, self.reciprocal, strict=True)]
 
     def least_combination(self, y: Sequence[Scalar], units: Sequence[float] | None = None) -> list[Scalar]:
-        """The x such that V x = U y of which x over ``units`` is the shortest: in the space of the rows of T, which are
-        made orthogonal in turn, from the last to the first, as that keeps their zeros."""
+        """The x with V x = U y for which x over ``units`` is shortest: in the row space of T, whose rows are
+        orthogonalized from the last to the first, which keeps their zeros."""
         order = range(len(self.parts))[::-1]
         weights = _relative_weights([1.0] * len(order) if units is None else units)
         rows = [
@@ -83,7 +83,7 @@ def orthogonalized(
     squares = [scaled(dot(x, x) * on, w * w) for x, on, w in zip(vectors, active, weights, strict=True)]
     largest: Scalar = reduce(lambda a, b: select(a < b, b, a), squares, 0.0)
     parts: Matrix = []
-    nonzeros: list[set[int]] = []  # of the numbers of each part that are not zero whatever the state is
+    nonzeros: list[set[int]] = []  # number of components of each part that are not structurally zero
     reciprocal: list[Scalar] = []
     coefficients: Matrix = [[0.0] * len(vectors) for _ in vectors]
     doubt: Scalar = 0.0

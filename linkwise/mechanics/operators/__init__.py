@@ -5,8 +5,8 @@
     accelerations = (op.I - op.H @ op.psi @ op.K).T @ op.D.inv @ (op.I - op.H @ op.psi @ op.K) @ T
     kernel = linkwise.compile(accelerations, mech)
 
-Operators act between joint space, link force space and link motion space.  Links are numbered base to tip;
-each link's six numbers are in its own frame at its origin, angular part first.
+Operators act between joint space, link force space and link motion space.  Links are numbered base to tip; each link's
+six numbers are in its own frame at its origin, angular part first.
 
     H        link forces -> joint forces           E_phi    forces of a link to its parent (jain1995 4.7)
     phi      (I - E_phi)^-1 (4.6)                  E_psi    E_phi tau_bar (4.10)
@@ -14,13 +14,13 @@ each link's six numbers are in its own frame at its origin, angular part first.
     P        articulated inertias (4.8)            D        H P H* + R
     G        P H* D^-1                             K        E_phi G
     tau      G H                                   tau_bar  I - G H
-    D_half   lower triangular, block by block, with D = D_half D_half* (the square root for one degree of freedom)
+    D_half   lower triangular in each block, with D = D_half D_half* (the square root for one degree of freedom)
     R        rotor inertias (armature)             S        coordinates to joints, where joints mimic others
     W        forces of the links next to the ground, at the world's origin in its axes
     Phi, Psi rodriguez1992's phi - I and (41)      L        link motions to rates of the loops (spencer2004 2.2)
 
-The mass matrix is S* (H phi M phi* H* + R) S; S is the identity where no joint mimics another.  The
-Jacobian of the loop constraints is L phi* H* S.
+The mass matrix is S* (H phi M phi* H* + R) S; S is the identity without mimic joints.  The Jacobian of the loop
+constraints is L phi* H* S.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The action of each operator at one link, and operators that one pass of a joint can fuse.
+"""The action of each operator at one link, and groups of operators that are fused in one joint transition.
 
-    E_phi inside phi and psi             a force enters before the joint is passed, with what passes it anyway
+    E_phi inside phi and psi             a force enters before the transition, and is carried along with the others
     G y inside psi, H* y inside psi*     z + G (y - H z) instead of tau_bar z + G y, and likewise for motions
-    the bias a inside phi*, psi*, psi    added where a joint's own steps make it cheapest
+    the bias a inside phi*, psi*, psi    added at the cheapest of the joint's own steps
     M alpha + b                          the inertial force of a rigid link
 
 Values are forces and motions in internal link frames, lists of joint numbers or scalars; None is an exact zero.
@@ -40,7 +40,7 @@ def local(
     function: Callable[[Configuration, int, Any], Any],
     needs: tuple[Action, ...] = (),
 ) -> Action:
-    """An operator that is block diagonal: ``function(at, i, x)`` of the value at the same link."""
+    """A block-diagonal operator: ``function(at, i, x)`` of the value at the same link."""
 
     def compute(run: Evaluation, step: Step, i: int) -> Any:
         x = run.input(step, "x", i)
@@ -131,7 +131,7 @@ def _rates(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
 
 def _spread(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
     x = run.input(step, "x", -1)
-    return None if x is None else run.at.tree.velocities_of(i, x)
+    return None if x is None else run.at.tree.joint_velocities(i, x)
 
 
 def _collect(run: Evaluation, step: Step, i: int) -> list[Scalar]:
@@ -265,7 +265,7 @@ def _psi_adjoint(run: Evaluation, step: Step, i: int) -> Motion | None:
     return plus(plus(behind, joint_motion), run.input(step, "x", i))
 
 
-# What is joined into recursions ------------------------------------------------------------------------
+# Operators fused into recursions --------------------------------------------------------------------------
 
 
 def _join_phi(build: StepBuilder, action: Action, space: Space, value: Combination) -> Step:
@@ -298,7 +298,8 @@ def _join_psi(build: StepBuilder, action: Action, space: Space, value: Combinati
 
 
 def _join_psi_adjoint(build: StepBuilder, action: Action, space: Space, value: Combination) -> Step:
-    """tau_bar* (E_phi* w + a + g) stands just behind the joint: it passes with the rest; H* y joins the joint."""
+    """tau_bar* (E_phi* w + a + g) has its value just beyond the joint, where it joins the recursion; H* y joins the
+    joint."""
     joint, value = taken(value, H_ADJOINT)
     behind, rest = taken(value, TAU_BAR_ADJOINT)
     behind, uses, absorbed = _biases(behind)
@@ -314,7 +315,7 @@ def _is_just(value: Combination, action: Action) -> bool:
 
 
 def _biases(value: Combination) -> tuple[Combination, tuple[Step, ...], frozenset[Action]]:
-    """Split off a and g where they stand with weight one."""
+    """Split off a and g if their weight is one."""
     bias_steps = [step for step, weight in value if step.action in (BIAS_ACCELERATION, GRAVITY) and weight == 1.0]
     uses = tuple(use for step in bias_steps for use in step.uses)
     return tuple((s, w) for s, w in value if s not in bias_steps), uses, frozenset(step.action for step in bias_steps)
@@ -364,7 +365,7 @@ PSI_ADJOINT = Action(
 
 
 def _omega(run: Evaluation, step: Step, i: int) -> Motion | None:
-    """psi* H* D^-1 H psi x; on the way from the ground to the forces it is Y u with u = psi x."""
+    """psi* H* D^-1 H psi x: Y u with u = psi x between the ground and the forces."""
     at, force = run.at, run.input(step, "u", i)
     if force is not None and run.reaches(step, i):
         return respond(at.mobility(i), force)
@@ -376,7 +377,7 @@ def _omega(run: Evaluation, step: Step, i: int) -> Motion | None:
 
 
 def _gain_adjoint_omega(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
-    """K* Omega x, with Y K made once for all columns."""
+    """K* Omega x, with Y K computed once for all columns."""
     at = run.at
 
     def of_parent(p: int) -> Force | Motion | None:
@@ -435,7 +436,7 @@ def _scale(run: Evaluation, step: Step, i: int) -> Any:
 
 
 def _solve(run: Evaluation, step: Step, i: int) -> Any:
-    """Multiply by the inverse of a small symmetric matrix, factored before."""
+    """Multiply by the inverse of a small symmetric matrix with a known factorization."""
     assert step.factored is not None
     factor = run.factors[step.factored]
     if step.space == JOINT:

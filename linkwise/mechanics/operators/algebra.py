@@ -72,13 +72,13 @@ def define(record: Record) -> Operator:
 
 
 def named(name: str) -> Record:
-    """The record of an operator; of one's own ones, once they are defined."""
+    """The record of an operator, including user-defined ones."""
     if name not in RECORDS:
         raise ValueError(f"no operator is called {name!r}: define it before expressions with it are loaded")
     return RECORDS[name]
 
 
-copyreg.pickle(Record, lambda record: (named, (record.name,)))  # they hold functions: looked up where they are loaded
+copyreg.pickle(Record, lambda record: (named, (record.name,)))  # records hold functions: unpickled by name
 
 I = Identity()  # noqa: E741 - the papers' name
 
@@ -113,7 +113,7 @@ phi = define(
     )
 )
 
-#: What the papers have as the block of phi at the base, link 0: a tree may have several links next to the ground.
+#: The papers' block of phi at the base, link 0; here a tree may have several links next to the ground.
 W = define(
     Record(
         "W",
@@ -319,8 +319,8 @@ for _record in (_A, _B, _BIAS_ACCELERATION, _BIAS_FORCE, _REFERENCE_ACCELERATION
 
 
 def joint_vector(name: str) -> Vector:
-    """A vector that the kernel takes as an input: one number per degree of freedom of every joint, (nv,) where no
-    joint mimics another."""
+    """A vector that is an input of the kernel: one number per degree of freedom of every joint, (nv,) without mimic
+    joints."""
     return Vector(_checked_name(name), JOINT)
 
 
@@ -341,10 +341,10 @@ def loop_vector(name: str) -> Vector:
 
 
 def bias_acceleration(v: Expression) -> Bias:
-    """a(V): the velocity term that phi* takes besides H* qdd to give accelerations, for joint velocities ``v``.
+    """a(V): the velocity term in accelerations phi* (H* qdd + a(V)), for joint velocities ``v``.
 
-    They are those that an inertial observer sees of the link origins, in link axes: B* phi* a(V) is dJ/dt v + [0; omega
-    x v] of a link, where ``jacobian_rate`` has the rates of its velocity's components, dJ/dt.
+    These are classical accelerations of the link origins, for an inertial observer, in link axes: B* phi* a(V) is dJ/dt
+    v + [0; omega x v] of a link, whereas ``jacobian_rate`` gives dJ/dt for rates of velocity components.
     """
     return Bias(_BIAS_ACCELERATION, _checked_velocities("bias_acceleration", v))
 
@@ -355,9 +355,8 @@ def bias_force(v: Expression) -> Bias:
 
 
 def reference_acceleration(v: Expression) -> Bias:
-    """r(V): joint accelerations at which no link has an angular acceleration about an axis of its own joint, for joint
-    velocities ``v``. Forward dynamics may start from any accelerations; these make inverse dynamics cheapest.
-    """
+    """r(V): joint accelerations for which no link has an angular acceleration about its own joint's axis, for joint
+    velocities ``v``. Forward dynamics may start from any accelerations; these make inverse dynamics cheapest."""
     return Bias(_REFERENCE_ACCELERATION, _checked_velocities("reference_acceleration", v))
 
 
@@ -374,7 +373,7 @@ def loop_bias(v: Expression) -> Bias:
 
 
 def gravity() -> Bias:
-    """The acceleration of the ground that stands for gravity, as seen by the links next to it."""
+    """The acceleration of the ground in place of gravity, in the frames of the links next to it."""
     return Bias(_GRAVITY)
 
 

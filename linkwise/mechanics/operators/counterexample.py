@@ -19,11 +19,11 @@ from .dense import StackedOperators
 from .expression import Bias, Expression, Factored, Inverse, Operator, Product, Sum, Vector
 from .identities import rebuilt
 from .plan import apply
-from .vectors import input_vectors, size_of
+from .vectors import input_vectors, space_size
 
-SEEDS = 6  # random trees that are tried
-STATES = 2  # of each
-DIFFERENT = 1e-9  # of the largest number that rounding could have touched; equal ones differ by 1e-13 of it
+SEEDS = 6  # number of random trees
+STATES = 2  # states per tree
+DIFFERENT = 1e-9  # relative to the largest magnitude affected by rounding; equal matrices differ by 1e-13 of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class Counterexample:
 
     mechanism, q   where
     vectors        values of the vectors in the expressions, by name
-    left, right    the matrices of both sides there; of vectors, one column
-    links          the links that stood for those that the expressions name, where these are others
+    left, right    the matrices of both sides there; for vectors, one column
+    links          the links substituted for links named in the expressions, where they differ
     """
 
     mechanism: Mechanism
@@ -60,7 +60,7 @@ class Counterexample:
 
 
 def search(left: Expression, right: Expression, armature: bool) -> tuple[Counterexample | None, bool]:
-    """A counterexample, if one is found; and whether the sides were compared anywhere."""
+    """A counterexample, or None; and whether the sides were compared anywhere."""
     compared = False
     names = sorted({p.link for side in (left, right) for p in side.walk() if isinstance(p, Operator) and p.link})
     for seed, mech in enumerate(_mechanisms(left, right, armature)):
@@ -81,7 +81,7 @@ def search(left: Expression, right: Expression, armature: bool) -> tuple[Counter
 
 
 def _mechanisms(left: Expression, right: Expression, armature: bool) -> Iterator[Mechanism]:
-    """Trees with joints of all kinds; mechanisms with loops or mimic joints where that matters."""
+    """Trees with joints of all kinds; mechanisms with loops or mimic joints if relevant."""
     parts = [part for side in (left, right) for part in side.walk()]
     if L in parts or L.T in parts:
         candidates = [
@@ -113,7 +113,7 @@ def _arm_with_mimic_joint() -> Mechanism:
 
 
 def _renamed(expression: Expression, links: Mapping[str, str]) -> Expression:
-    """The expression with links of the mechanism in place of the links that it names."""
+    """The expression with links of the mechanism in place of the named links."""
 
     def change(part: Expression) -> Expression | None:
         match part:
@@ -127,10 +127,10 @@ def _renamed(expression: Expression, links: Mapping[str, str]) -> Expression:
 def _compared(
     sides: list[Expression], mech: Mechanism, q: np.ndarray, rng: np.random.Generator
 ) -> tuple[dict[str, np.ndarray], list[np.ndarray], float]:
-    """Values of the vectors, the matrices of both sides, and a bound of what rounding could have touched."""
+    """Values of the vectors, the matrices of both sides, and a bound of magnitudes affected by rounding."""
     values: dict[str, np.ndarray] = {}
     for name, space in (item for side in sides for item in input_vectors(side).items()):
-        values.setdefault(name, rng.normal(size=size_of(space, mech)))
+        values.setdefault(name, rng.normal(size=space_size(space, mech)))
     biases = {part for side in sides for part in side.walk() if isinstance(part, Bias)}
     known = dict(values)
     for bias in biases:

@@ -37,10 +37,10 @@ def dense(
 ) -> NDArray[np.float64]:
     """The matrix of an expression, (..., rows, columns) for q of shape (..., nq).
 
-    The matrix acts on joint vectors (a number per degree of freedom of every joint: nv where no joint mimics another),
-    coordinate vectors (nv,), loop vectors (m,) and flattened link vectors (6 n_links,).  Loops of the mechanism play a
-    part in L alone: the other operators are those of its spanning tree.  An expression with vectors needs their values
-    by name, the same for every q; it is a matrix of one column.
+    The matrix acts on joint vectors (a number per degree of freedom of every joint: nv without mimic joints),
+    coordinate vectors (nv,), loop vectors (m,) and flattened link vectors (6 n_links,).  Loops of the mechanism only
+    enter L; all other operators belong to its spanning tree.  An expression with vectors needs their values by name,
+    the same for every q; its matrix has one column.
     """
     if not isinstance(expression, Expression):
         raise TypeError(f"dense() takes an operator expression such as op.H @ op.phi, got {expression!r}")
@@ -164,7 +164,7 @@ def rotation_of_quaternion(q: np.ndarray) -> np.ndarray:
 
 
 def force_transform(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """(6, 6): a force at a frame with this pose, as a force at the frame in which the pose is given.
+    """(6, 6): maps a force at a frame with this pose to the equivalent force at the frame in which the pose is given.
 
     For parallel frames this is the phi(k, k-1) of the papers (rodriguez1992 3).
     """
@@ -287,15 +287,15 @@ class StackedOperators:
         return total
 
     def B(self, link: str) -> np.ndarray:
-        """(6 n_links, 6): a force at the named frame, in its axes, as a force on the link that carries it."""
+        """(6 n_links, 6): maps a force at the named frame, in its axes, to a force on the link that carries it."""
         frame = self.mech.frame(link)
         pick_off = np.zeros((6 * self.mech.n_links, 6))
-        if frame.body >= 0:  # the ground takes no part in the motion
+        if frame.body >= 0:  # the ground does not move
             pick_off[_six(frame.body)] = force_transform(frame.rotation, frame.position)
         return pick_off
 
     def A(self, link: str) -> np.ndarray:
-        """(6 n_links, 6): a motion of the named frame, in its axes, as the motion of the link that carries it."""
+        """(6 n_links, 6): maps a motion of the named frame, in its axes, to the motion of the link that carries it."""
         frame = self.mech.frame(link)
         imposed = np.zeros((6 * self.mech.n_links, 6))
         if frame.body >= 0:
@@ -332,7 +332,7 @@ class StackedOperators:
 
     @cached_property
     def H(self) -> np.ndarray:
-        """Each joint's rows project the link's force on the joint's motions."""
+        """Each joint's rows project its link's force onto the joint's motions."""
         rows = np.zeros((self.n_joint, 6 * self.mech.n_links))
         for link, (columns, at) in enumerate(zip(self.of_joint, self.joint_kinematics, strict=True)):
             rows[columns, _six(link)] = at.motion.T
@@ -365,7 +365,7 @@ class StackedOperators:
 
     @cached_property
     def C(self) -> np.ndarray:
-        """Composite inertias: everything a link carries, its joints frozen (rodriguez1992 29)."""
+        """Composite inertias: the subtree of each link with frozen joints (rodriguez1992 29)."""
         total = self.phi @ self.M @ self.phi.T
         return _block_diagonal([total[_six(link), _six(link)] for link in range(self.mech.n_links)])
 

@@ -1,7 +1,7 @@
 """The oracle's loops: how motions of the links change the loop constraints, from poses in the world (see ``dense.py``).
 
-Nothing here is shared with the recursions: the gradient of each joint's closure is written out by hand, and the sides
-of a loop are met by way of the ground.
+Nothing here is shared with the recursions: the gradient of each joint's closure is written out by hand, and both sides
+of a loop are computed from the ground.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..joints import (
 
 @singledispatch
 def closure_gradient(kind: LoopKind, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """(n_constraints, 6): change of the numbers that vanish where the joint closes the loop, per twist [omega; v] of
-    its side B against side A; then what is constrained of that twist itself.
+    """(n_constraints, 6): derivatives of the closure's numbers per twist [omega; v] of side B relative to side A; then
+    the rows of constraints on this twist itself.
 
     rotation, position   pose of B in A, both in the joint's canonical axes; twists are at B's origin along A's axes
     """
@@ -53,7 +53,7 @@ def _(kind: Prismatic, rotation: np.ndarray, position: np.ndarray) -> np.ndarray
 
 @closure_gradient.register
 def _(kind: Helical, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """The last row: z where there is no pitch, else -pitch sin(angle - z / pitch)."""
+    """The last row: z without a pitch, else -pitch sin(angle - z / pitch)."""
     along = TRANSLATION[2]
     if kind.pitch:
         cosine = (rotation[0, 0] + rotation[1, 1]) / 2.0
@@ -102,7 +102,7 @@ def _(kind: Fixed, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
 
 @closure_gradient.register
 def _(kind: Wheel, rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """The material point that touches: on the ring of the wheel, as far down as it gets, and the crown below that."""
+    """The material point in contact: on the ring of the wheel at its lowest point, and the crown below that."""
     axis, normal = rotation @ kind.axis, np.eye(3)[2]
     down = axis * axis[2] - normal
     touching = (kind.radius - kind.crown) * down / np.linalg.norm(down) - kind.crown * normal
@@ -179,7 +179,7 @@ def loop_rows(mech: Mechanism, in_world: Sequence[np.ndarray], motions: Sequence
 def _coupling_row(
     coupling: Coupling, mech: Mechanism, in_world: Sequence[np.ndarray], motions: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """(1, 6 n_links): each joint's rate is the part along H* of the motion of its link against its parent."""
+    """(1, 6 n_links): each joint's rate is the component along H* of the motion of its link relative to its parent."""
     if coupling.ratios_change:
         raise TypeError(f"the dense operators do not know coupling {coupling.name!r}, whose ratios are functions")
     row = np.zeros((1, 6 * mech.n_links))

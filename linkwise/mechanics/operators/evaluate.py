@@ -1,4 +1,4 @@
-"""Steps at work on a tree: the value of every step at every link, computed on demand and kept."""
+"""Evaluation of steps on a tree: the value of every step at every link, computed on demand and kept."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Evaluation:
     """Values of steps for given vectors.
 
     at          the tree at one configuration
-    vectors     values per link (or the only one): lists of joint numbers, forces or motions in internal frames
+    vectors     values per link (or a single one): lists of joint numbers, forces or motions in internal frames
     regrouped   steps that may use regrouped inertias (``steps.regroupable_steps``)
-    factors     of the small matrices whose inverses are multiplied by
+    factors     of the small matrices with inverses in the expression
     """
 
     at: Configuration
@@ -47,7 +47,7 @@ class Evaluation:
         self._above: dict[Step, frozenset[int]] = {}
 
     def prepare(self, sweeps: Sequence[Sweep[Step]]) -> None:
-        """Compute whole sweeps link by link: on demand, their values are a recursion as deep as the tree."""
+        """Compute entire sweeps link by link: evaluation on demand would recurse as deep as the tree."""
         count = len(self.at.tree.links)
         for sweep in sweeps:
             for i in range(count) if sweep.direction == BASE_TO_TIP else reversed(range(count)):
@@ -87,11 +87,11 @@ class Evaluation:
         return self.at.neighbours.from_parent(i, (self, step), value)
 
     def from_children(self, step: Step, i: int, message: Callable[[int], Any], start: Any = None) -> Any:
-        """``start`` and what the children of link i pass on for the step, added up."""
+        """The sum of ``start`` and the messages of link i's children for the step."""
         return self.at.neighbours.from_children(i, (self, step), message, start)
 
     def reaches(self, step: Step, i: int) -> bool:
-        """Whether the forces that enter a step all act on link i or further out."""
+        """Whether all forces that enter a step act on link i or further out."""
         if step not in self._above:
             touched = [k for k in range(len(self.at.tree.links)) if self.input(step, "x", k) is not None]
             paths = [frozenset(self.at.tree.mechanism.tree.path(k)) for k in touched]
@@ -99,10 +99,8 @@ class Evaluation:
         return i in self._above[step]
 
 
-class ColumnOnItsWay(Evaluation):
-    """A column of a matrix at one link: the values that arrived from further out, per inward step; empty where the
-    column begins.
-    """
+class PropagatedColumn(Evaluation):
+    """A column of a matrix at one link: the values from outer links, per inward step; empty where the column begins."""
 
     def __init__(self, of: Evaluation, passing: Sequence[Step], arrived: Sequence[Any] | None):
         super().__init__(of.at, of.vectors, of.regrouped, of.composites_are_regrouped, of.factors)

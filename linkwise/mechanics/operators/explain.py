@@ -1,4 +1,4 @@
-"""A plan as text: the seven levels of rodriguez1992 Section IX (Fig. 3), as they are on one mechanism."""
+"""Text of a plan: the seven levels of rodriguez1992 Section IX (Fig. 3), for one mechanism."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .algebra import RECORDS
 from .expression import Bias, Expression, Operator
 from .plan import Plan
 from .record import Step
-from .steps import name_of
+from .steps import sweep_name
 from .structure import written_out
 
 WIDTH = 110
@@ -39,13 +39,13 @@ def explain(
 ) -> str:
     """Expressions, their operators, sweeps, recursions, link transitions, joints and coordinate transforms.
 
-    computed     expressions and their plans, in the order in which they run
-    tree         the tree that they run on
-    operations   the scalar operations of each sweep, by its label
-    saved        by simplifying, in words
+    computed     expressions and their plans, in the order of execution
+    tree         the tree of the computation
+    operations   scalar operations of each sweep, by its label
+    saved        savings by simplification, in words
     """
     sweeps = [sweep for computation in computed for sweep in computation.plan.sweeps]
-    labels = [(sweep.direction.replace("_", " "), name_of(sweep)) for sweep in sweeps]
+    labels = [(sweep.direction.replace("_", " "), sweep_name(sweep)) for sweep in sweeps]
     tasks = [(number, step) for number, sweep in enumerate(sweeps, 1) for step in _unique(sweep.tasks)]
     walks = _unique(step for computation in computed for step in computation.plan.walks)
     actions = list(dict.fromkeys([*(step.action for _, step in tasks), *(step.action for step in walks)]))
@@ -74,7 +74,7 @@ def explain(
 
 
 def _written(computation: Computation, saved: str) -> Iterable[str]:
-    """The expression as given, simplified, written out, and as it is computed, where these differ."""
+    """The expression as given, simplified, expanded, and as computed, where these differ."""
     yield str(computation.expression)
     if saved:
         yield f"simplified to {computation.form}: {saved}"
@@ -112,7 +112,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _priced(labels: Sequence[tuple[str, str]], operations: Mapping[str, int]) -> Iterable[str]:
-    """Direction, tasks and operations of each sweep; sweeps that do the same share one count."""
+    """Direction, tasks and operations of each sweep; sweeps with equal tasks share one count."""
     for direction, label in labels:
         cost = operations.get(f"{label}, {direction}")
         alike = labels.count((direction, label))
@@ -147,7 +147,7 @@ def _unique(steps: Iterable[Step]) -> list[Step]:
 
 
 def _kinds_of_joints(tree: Tree) -> Iterable[str]:
-    """One line per kind of joint: how many, and what H and D look like."""
+    """One line per kind of joint: number, and structure of H and D."""
     kinds: dict[str, list[str]] = {}
     for body in tree.mechanism.bodies:
         kinds.setdefault(type(body.kind).__name__.lower(), []).append(body.joint)

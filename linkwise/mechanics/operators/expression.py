@@ -1,4 +1,4 @@
-"""Operator expressions: what is written on paper, without any mechanism in it.
+"""Operator expressions, independent of any mechanism.
 
 Spaces are checked as an expression is built.  An operator maps one space to another; a vector is an operator from the
 scalars.  The adjoint of A: X -> Y maps the dual of Y to the dual of X (forces are dual to motions, joint space to
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Expression:
-    """Something that can be multiplied, added, transposed and inverted.
+    """An expression that can be multiplied, added, transposed and inverted.
 
-    ``domain`` and ``codomain`` are spaces; an identity and an unplaced link vector have None until a product
-    or a sum tells where they belong.
+    ``domain`` and ``codomain`` are spaces; for an identity and an unplaced link vector they are None until a product or
+    a sum determines them.
     """
 
     domain: Space | None
@@ -69,12 +69,12 @@ class Expression:
         return self.domain == SCALAR
 
     def simplify(self, mech: Mechanism | None = None) -> Expression:
-        """An equal expression, rewritten by the papers' identities: of the forms that they give, the one that costs
-        least on a mechanism by counted operations, or without one the one with the fewest recursions and steps.
+        """An equal expression, rewritten by the papers' identities.  With a mechanism the form with the fewest counted
+        operations, otherwise the form with the fewest recursions and steps.
 
         For a mechanism without mimic joints S is the identity and is left out, as ``compile`` does.
         """
-        from .simplify import simplified  # which is written in expressions
+        from .simplify import simplified  # imported here: that module builds expressions
 
         return simplified(self, mech)
 
@@ -93,8 +93,8 @@ class Expression:
             yield from part.walk()
 
     def latex(self) -> str:
-        """It as the papers write it, in LaTeX; notebooks show it so."""
-        from .latex import latex  # which is written over expressions
+        """LaTeX in the papers' notation; displayed by notebooks."""
+        from .latex import latex  # imported here: that module builds expressions
 
         return latex(self)
 
@@ -104,7 +104,8 @@ class Expression:
     _repr_mimebundle_ = mimebundle
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_hash"}  # of this process only
+        # Hashes are valid in this process only.
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,7 +147,7 @@ class Operator(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Identity(Expression):
-    """The identity on one space, or on the space that its neighbours require."""
+    """The identity on one space, or on the space required by its neighbours."""
 
     domain: Space | None = None
 
@@ -167,7 +168,7 @@ class Identity(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Vector(Expression):
-    """A vector that is given when the kernel is called."""
+    """A vector that is an argument of the kernel."""
 
     name: str
     codomain: Space | None
@@ -219,8 +220,8 @@ class Covector(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Bias(Expression):
-    """A vector of the links that joint velocities cause, such as ``a`` (acceleration) or ``b`` (force), or gravity's
-    pull on the base.
+    """A vector of the links caused by joint velocities, such as ``a`` (acceleration) or ``b`` (force), or by gravity at
+    the base.
 
     ``of`` is the joint vector of velocities, or S times the velocities of the coordinates; None for gravity.
     """
@@ -253,7 +254,7 @@ class Bias(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Product(Expression):
-    """Two or more factors from left to right, none of them a product or an identity."""
+    """Two or more factors from left to right; no factor is a product or an identity."""
 
     factors: tuple[Expression, ...]
 
@@ -288,7 +289,7 @@ class Product(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Sum(Expression):
-    """Weighted terms; none of them a sum."""
+    """Weighted terms; no term is a sum."""
 
     terms: tuple[tuple[float, Expression], ...]
     domain: Space | None
@@ -331,7 +332,7 @@ class Inverse(Expression):
 
     of: Expression
 
-    #: The inverse in known operators, or an error; ``identities.py``, which is written in expressions, gives it.
+    #: Computes the inverse in known operators, or raises; set by ``identities.py``.
     known: ClassVar[Callable[[Expression], Expression]]
 
     def __post_init__(self) -> None:
@@ -362,7 +363,7 @@ class Inverse(Expression):
 
 @dataclass(frozen=True, repr=False)
 class Factored(Expression):
-    """The inverse of a symmetric expression of few numbers, 6x6 at one link or in the coordinates, by factoring it."""
+    """The inverse of a small symmetric expression by factorization: 6x6 at one link, or over the coordinates."""
 
     of: Expression
 
@@ -415,7 +416,7 @@ def product(left: Expression, right: Expression) -> Expression:
 
 
 def total(weighted: tuple[tuple[float, Expression], ...]) -> Expression:
-    """A weighted sum: nested sums are opened, like terms collected, spaces matched."""
+    """A weighted sum with nested sums flattened, like terms collected, and spaces matched."""
     collected: dict[Expression, float] = {}
     domain = next((t.domain for _, t in weighted if t.domain is not None), None)
     codomain = next((t.codomain for _, t in weighted if t.codomain is not None), None)
@@ -432,7 +433,7 @@ def total(weighted: tuple[tuple[float, Expression], ...]) -> Expression:
 
 
 def _different_spaces(weighted: tuple[tuple[float, Expression], ...], domain: Any, codomain: Any) -> SpaceError:
-    """The complaint about a sum of which no term can be placed like another: the first two that differ."""
+    """The error for a sum of terms in different spaces; names the first two that differ."""
     placed = [(weight, term.placed(domain, codomain)) for weight, term in weighted]
     _, left = placed[0]
     weight, right = next((w, t) for w, t in placed if (t.domain, t.codomain) != (left.domain, left.codomain))

@@ -40,13 +40,13 @@ class Rule:
     left: Expression
     right: Expression
     source: str
-    without_armature: bool = False  # holds only where no joint has rotor inertia
+    without_armature: bool = False  # valid only without rotor inertias
 
 
 _MASS_MATRIX = H @ phi @ M @ phi.T @ H.T
 _WHITENING = I - H @ psi @ K
 
-#: Inverses of single operators are in their records; these are of sums and products.
+#: Inverses of sums and products; inverses of single operators are in their records.
 INVERSES = (
     *(Rule(Operator(r), r.inverse, r.source) for r in RECORDS.values() if r.inverse is not None),
     Rule(I + H @ phi @ K, _WHITENING, "jain1995 (4.1c); rodriguez1992 (45)"),
@@ -56,14 +56,14 @@ INVERSES = (
     Rule(I + K @ H @ phi, I - K @ H @ psi, "jain1995 (B.5), multiplied by phi from the right"),
 )
 
-#: Products that one operator does instead of several; used wherever expressions are computed.
+#: Products that a single operator replaces; applied to every computed expression.
 SIMPLER = (
     Rule(_WHITENING @ H @ phi, H @ psi, "jain1995 (B.1): psi^-1 = phi^-1 + K H"),
     Rule(phi.T @ H.T @ _WHITENING.T, psi.T @ H.T, "jain1995 (B.1), the adjoint"),
 )
 
 _AT_THE_GROUND = "rodriguez1992 Identity 1 (28); W C E_phi* = 0, as nothing is inside the links next to the ground"
-#: Products that have a structure of their own when they are wanted as a matrix.
+#: Products with additional structure if they are needed as matrices.
 STRUCTURES = (
     Rule(W @ phi @ M @ phi.T, W @ phi @ COMPOSITE, _AT_THE_GROUND),
     Rule(phi @ M @ phi.T @ W.T, COMPOSITE @ phi.T @ W.T, _AT_THE_GROUND),
@@ -78,7 +78,7 @@ STRUCTURES = (
 
 
 def rebuilt(expression: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
-    """The expression with every part that ``change`` gives another for replaced, from the outside in."""
+    """The expression with parts replaced by ``change(part)``, unless this is None, outermost first."""
     new = change(expression)
     if new is not None:
         return new
@@ -117,7 +117,7 @@ def without_mimic_joints(expression: Expression) -> Expression:
                 over_joints = without_mimic_joints(inner)
                 try:
                     return Inverse(over_joints)
-                except UnknownInverse:  # no identity, but a small matrix all the same
+                except UnknownInverse:  # not an identity, but a small matrix nevertheless
                     return Factored(expanded(over_joints))
         return None
 
@@ -125,9 +125,8 @@ def without_mimic_joints(expression: Expression) -> Expression:
 
 
 def expanded(expression: Expression, keep: tuple[Record, ...] = ()) -> Expression:
-    """Expression with abbreviations (except those to ``keep``) and inverses written out: H, phi, psi, E_phi, M, P, G,
-    D, R, S remain.
-    """
+    """Expression with abbreviations (except those to ``keep``) and inverses expanded: H, phi, psi, E_phi, M, P, G, D,
+    R, S remain."""
 
     def change(part: Expression) -> Expression | None:
         match part:
@@ -160,7 +159,7 @@ def inverse_of(expression: Expression) -> Expression:
 Inverse.known = staticmethod(inverse_of)
 
 
-@lru_cache(maxsize=4096)  # products are split at every place: without it, the time doubles with each factor
+@lru_cache(maxsize=4096)  # products are split at every position: without a cache, the time doubles with each factor
 def _known_inverse(expression: Expression) -> Expression | None:
     wanted, scale = _monic(canonical(expanded(expression)))
     if isinstance(wanted, Identity):
@@ -202,7 +201,7 @@ def _both_ways() -> Iterator[tuple[Expression, Expression, Rule]]:
 
 
 def needs_no_armature(expression: Expression) -> Expression | None:
-    """A part whose inverse is known only without rotor inertias: H phi M phi* H* where R was left out."""
+    """A part whose inverse is known only without rotor inertias: H phi M phi* H* without R."""
     patterns = [canonical(expanded(rule.left)) for rule in INVERSES if rule.without_armature]
     for part in expression.walk():
         if isinstance(part, Inverse):
@@ -270,14 +269,14 @@ def _joined(factors: tuple[Expression, ...]) -> Expression:
 
 
 def _is_small(expression: Expression) -> bool:
-    """Six by six at one link, or over the coordinates or the loops, and symmetric."""
+    """Whether an expression is symmetric and small: six by six at one link, or over the coordinates or the loops."""
     if expression.domain is None or not (expression.domain.link or expression.domain in (COORDINATE, LOOP)):
         return False
     return expression.domain.dual == expression.codomain and canonical(expression) == canonical(expression.T)
 
 
 def canonical(expression: Expression) -> Expression:
-    """Sums in a fixed order, so that structure can be compared."""
+    """The expression with sums in a fixed order, for structural comparison."""
     match expression:
         case Sum(terms=terms, domain=domain, codomain=codomain):
             ordered = sorted(((w, canonical(t)) for w, t in terms), key=lambda pair: str(pair[1]))

@@ -15,7 +15,7 @@ LETTERS = {
     "Kt_Omega": r"(K^{*} \Omega)",
 }
 PLAIN = {c: rf"\{c}" for c in "_%$#&{}"} | {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\tilde{}"}
-HALVES = {"D_half": "D"}  # powers of one half, of what
+HALVES = {"D_half": "D"}  # powers of one half, by base
 
 
 def latex(expression: Expression) -> str:
@@ -43,7 +43,7 @@ def latex(expression: Expression) -> str:
 
 
 def letter(name: str) -> str:
-    """A name as a letter with what follows it below: "tau_1", "epsilon", "q0"; longer words upright."""
+    """A name as a letter with a subscript: "tau_1", "epsilon", "q0"; longer words upright."""
     if name in LETTERS:
         return LETTERS[name]
     stem, _, index = name.partition("_")

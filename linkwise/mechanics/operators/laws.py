@@ -1,9 +1,10 @@
 """The laws of the algebra, as rewrite rules that bring every product to a normal form.
 
 The first law of every group is a definition of the papers; the others follow from definitions in one line, named in
-their source.  Together they are complete: where two laws apply to one product, both ways lead to the same sum (the
-tests try every overlap).  So expressions that follow from each other by these laws have the same normal form, and a
-proof is the way there.  With every law goes its adjoint."""
+their source.  The rules are confluent: if two laws apply to one product, both lead to the same sum (the tests try every
+overlap).  Expressions that are equal by these laws therefore have the same normal form, and the reduction is a proof.
+Each law is accompanied by its adjoint.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from .words import Polynomial, Weight, Word, add, multiplied_out
 C, P_INV, M_INV, D_HALF_INV = COMPOSITE, inverse_of(P), inverse_of(M), inverse_of(D_half)
 _NO_ROTORS: Expression = Sum((), JOINT, JOINT)
 
-#: phi, psi and what is joint by joint: no inertia is asked about.
+#: phi, psi and block-diagonal operators: laws without inertias.
 TRANSFER = (
     Rule(phi @ E_phi, phi - I, "jain1995 (4.6)"),
     Rule(E_phi @ phi, phi - I, "jain1995 (4.6)"),
@@ -86,13 +87,13 @@ RICCATI = (
         "rodriguez1992 Identity 2 (42)",
     ),
 )
-#: Composite bodies; used where they occur.
+#: Composite bodies; used only if they occur.
 COMPOSITES = (
     Rule(E_phi @ C @ E_phi.T, C - M, "rodriguez1992 (31)"),
     Rule(phi @ C @ E_phi.T, phi @ C + C @ E_phi.T - phi @ M, "rodriguez1992 (31), multiplied by phi"),
     Rule(phi @ M @ phi.T, phi @ C + C @ phi.T - C, "rodriguez1992 Identity 1 (28)"),
 )
-#: What holds besides where no joint has a rotor.
+#: Laws that hold only without rotors.
 WITHOUT_ROTORS = (
     Rule(R, _NO_ROTORS, "no joint has a rotor"),
     Rule(psi @ G, G, "jain1995 (4.10) with H G = I: tau_bar G = 0"),
@@ -100,10 +101,10 @@ WITHOUT_ROTORS = (
 )
 LAWS = (*TRANSFER, *GAINS, *RICCATI)
 
-#: For every X link by link: nothing is inside the links next to the ground.  Stands for infinitely many rules.
+#: For every block-diagonal X: forces of links next to the ground pass no further.  Represents infinitely many rules.
 AT_THE_GROUND = Rule(E_phi @ M @ W.T, Sum((), W.T.domain, FORCE), "W X E_phi* = 0: nothing is inside the first links")
 
-MANY_TERMS = 48  # in a sum of which no shortest way is looked for
+MANY_TERMS = 48  # maximum length of a sum for the search of a shortest reduction
 _FROM_THE_GROUND = (W.T, gravity())
 _INWARD, _OUTWARD = (E_phi, phi, psi), (E_phi.T, phi.T, psi.T)
 
@@ -112,7 +113,7 @@ class Laws:
     """Rewriting by a list of laws.
 
     more            equalities of words with sums, used as they stand, without adjoints
-    at_the_ground   whether what vanishes at the ground does so
+    at_the_ground   whether the laws at the ground apply
     """
 
     def __init__(
@@ -202,12 +203,13 @@ class Laws:
 
 
 @lru_cache(maxsize=16)
-def laws_of(rules: tuple[Rule, ...], at_the_ground: bool = True) -> Laws:
+def make_laws(rules: tuple[Rule, ...], at_the_ground: bool = True) -> Laws:
     return Laws(rules, at_the_ground=at_the_ground)
 
 
 def _ground_laws(word: Word) -> tuple[Rule, Polynomial] | None:
-    """W X E_phi* = 0, hence W X phi* = W X psi* = W X, and the adjoints; gravity's ground moves like W* does."""
+    """W X E_phi* = 0, hence W X phi* = W X psi* = W X, and the adjoints; likewise for the ground's acceleration in
+    place of gravity, as for W*."""
     for position, letter in enumerate(word):
         if letter == W:
             outward = position + 1

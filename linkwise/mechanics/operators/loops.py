@@ -1,8 +1,8 @@
-"""Actions of the operators at loops (see ``actions.py``): map motions of links to rates of the loop constraints.
+"""Actions of the operators at loops (see ``actions.py``): maps from motions of links to rates of the loop constraints.
 
-A loop sees the motion of its side B against its side A.  Joints that carry both sides alike do not enter: L phi* and
-phi L* are therefore taken along the way from A to B at once (``recursions/loops.py``), not by a sweep over all links.
-Couplings of joints stand among the loops: they see the motion of a link against its parent, along the joint.
+A loop depends on the motion of its side B relative to its side A.  Joints inward of both sides do not enter: L phi* and
+phi L* are therefore computed along the path from A to B (``recursions/loops.py``), not by a sweep over all links.
+Couplings of joints are among the loops: they depend on the motion of a link relative to its parent, along the joint.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..recursions.loops import Tie, Walk, around
+from ..recursions.loops import Tie, Walk, label_loop
 from ..scalar import Scalar
 from ..spatial import ZERO, Force, Motion
 from ..spatial.motion import NO_MOTION
@@ -30,15 +30,15 @@ def _rates(by_joints: bool) -> Callable[[Evaluation, Step, int], list[Scalar] | 
     def compute(run: Evaluation, step: Step, i: int) -> list[Scalar] | None:
         rates: list[Scalar] = [0.0] * run.at.tree.mechanism.n_constraints
         moved = False
-        for way in run.at.ways:
-            moving = ((link, run.input(step, "x", link)) for link in way.links(by_joints))
+        for path in run.at.ways:
+            moving = ((link, run.input(step, "x", link)) for link in path.links(by_joints))
             motions = {link: motion for link, motion in moving if motion is not None}
             if not motions:
                 continue
-            with around(way.loop):
-                relative = way.rates(motions, by_joints)
+            with label_loop(path.loop):
+                relative = path.rates(motions, by_joints)
             if relative is not None:
-                rates[way.rows], moved = relative, True
+                rates[path.rows], moved = relative, True
         return rates if moved else None
 
     return compute
@@ -49,16 +49,16 @@ def _forces(by_joints: bool) -> Callable[[Evaluation, Step, int], Force | None]:
 
     def compute(run: Evaluation, step: Step, i: int) -> Force | None:
         multipliers, total = run.input(step, "x", -1), None
-        for way in run.at.ways if multipliers is not None else ():
-            with around(way.loop):
-                total = plus(total, way.force_on(i, multipliers[way.rows], by_joints))
+        for path in run.at.ways if multipliers is not None else ():
+            with label_loop(path.loop):
+                total = plus(total, path.force_on(i, multipliers[path.rows], by_joints))
         return total
 
     return compute
 
 
 def _join_rates(build: StepBuilder, action: Action, space: Space, value: Combination) -> Step:
-    """L phi* x along the loops, where nothing but x enters phi*."""
+    """L phi* x along the loops, if x is the only input of phi*."""
     if all(step.action is PHI_ADJOINT and not step.absorbed and "w" not in step.inputs for step, _ in value):
         value = weighted_sum((weight, step.inputs.get("x", ())) for step, weight in value)
         action = L_PHI
@@ -66,18 +66,18 @@ def _join_rates(build: StepBuilder, action: Action, space: Space, value: Combina
 
 
 def _bias(run: Evaluation, step: Step, i: int) -> list[Scalar]:
-    """Second derivatives of the loops while the links have velocities V and no accelerations."""
+    """Second derivatives of the loops for link velocities V without accelerations."""
     rates: list[Scalar] = []
-    for way in run.at.ways:
-        if isinstance(way, Tie):
-            biases = {link: bias_acceleration(run, step, link) for link in way.links(by_joints=True)}
-            seen = ((link, run.input(step, "V", link)) for link in way.links(by_joints=False))
+    for path in run.at.ways:
+        if isinstance(path, Tie):
+            biases = {link: bias_acceleration(run, step, link) for link in path.links(by_joints=True)}
+            seen = ((link, run.input(step, "V", link)) for link in path.links(by_joints=False))
             moving = {link: motion for link, motion in seen if motion is not None}
-            rates += [x - way.aim.acceleration for x in way.curvature(biases, moving)]
+            rates += [x - path.aim.acceleration for x in path.curvature(biases, moving)]
             continue
-        velocities = [run.input(step, "V", side.link) or NO_MOTION for side in way.sides]
-        with around(way.loop):
-            rates += [x - way.aim.acceleration for x in _curvature(way, velocities)]
+        velocities = [run.input(step, "V", side.link) or NO_MOTION for side in path.sides]
+        with label_loop(path.loop):
+            rates += [x - path.aim.acceleration for x in _curvature(path, velocities)]
     return rates
 
 

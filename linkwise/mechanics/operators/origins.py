@@ -1,11 +1,10 @@
 """Decide by identities whether a result depends on the origins of link frames.
 
-The biases a, b, c and gamma belong to the origins of the link frames.  Moving every origin by p_i adds k = [0; w x (w x
-p)] to the links' accelerations: a becomes a + (I - E_phi*) k, b becomes b - M k, c becomes c + k, gamma becomes gamma
-- L k.  An expression that is linear in them with coefficients A, B, C and Y changes by [A (I - E_phi*) - B M + C - Y L]
-k.  Where identities show that this
-operator is zero, internal frames may stand anywhere; where they do not, the user's origins are kept, which is always
-right.
+The biases a, b, c and gamma depend on the origins of the link frames.  Moving every origin by p_i adds k = [0; w x (w x
+p)] to the links' accelerations: a becomes a + (I - E_phi*) k, b becomes b - M k, c becomes c + k, gamma becomes gamma -
+L k.  An expression that is linear in them with coefficients A, B, C and Y changes by [A (I - E_phi*) - B M + C - Y L]
+k.  If identities show that this operator is zero, internal frames may have any origin; otherwise the user's origins are
+kept, which is always correct.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from .algebra import CONVECTIVE, LOOP_BIAS, E_phi, I, L, M, bias_acceleration, bias_force
 from .expression import Bias, Covector, Expression, Identity, Product, Sum, Vector, product, total
 from .identities import expanded
-from .laws import LAWS, laws_of
+from .laws import LAWS, make_laws
 from .spaces import MOTION
 from .words import TooManyTerms, multiplied_out
 
@@ -46,7 +45,7 @@ def _changes(expression: Expression, rates: Expression) -> bool:
 
 
 def _coefficient(expression: Expression, bias: Bias) -> Any:
-    """The operator that ``bias`` is multiplied by: None if it is absent, NotImplemented if it is not so simple."""
+    """The operator that multiplies ``bias``: None if absent, NotImplemented if not of this form."""
     match expression:
         case Bias():
             return Identity(bias.codomain) if expression == bias else None
@@ -72,6 +71,6 @@ def _coefficient(expression: Expression, bias: Bias) -> Any:
 def is_zero(expression: Expression) -> bool:
     """Whether the laws reduce the expression to zero; False is inconclusive."""
     try:
-        return not laws_of(LAWS).normal_form(multiplied_out(expanded(expression)))
+        return not make_laws(LAWS).normal_form(multiplied_out(expanded(expression)))
     except TooManyTerms:
         return False

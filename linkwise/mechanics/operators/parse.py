@@ -17,7 +17,7 @@ from .expression import Expression, Operator, Vector
 from .spaces import COORDINATE, FORCE, JOINT, LOOP, MOTION, SCALAR
 
 MAX_LENGTH = 10_000  # characters
-MAX_DEPTH = 200  # operations inside each other; a chain of n products or terms is n deep
+MAX_DEPTH = 200  # maximum nesting of operations; a chain of n products or terms has depth n
 
 
 class ParseError(ValueError):
@@ -31,8 +31,8 @@ def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
     ``A("link")``, ``joint_vector("T")``, ``coordinate_vector("v")``, ``link_vector("f")``, ``loop_vector("mu")``,
     ``bias_acceleration(v)``, ``bias_force(v)``, ``reference_acceleration(v)``, ``convective_acceleration(v)``,
     ``loop_bias(v)``, ``gravity()``, and ``identity(JOINT)``, ``(COORDINATE)``, ``(LOOP)``, ``(FORCE)`` or ``(MOTION)``
-    where nothing else says on which space I acts.
-    Errors: ParseError; SpaceError and UnknownInverse as when the expression is built in Python.
+    if the space of I does not follow from the expression. Errors: ParseError; SpaceError and UnknownInverse as when the
+    expression is built in Python.
     """
     if not isinstance(text, str):
         raise ParseError(f"an expression is text, got {type(text).__name__}")
@@ -46,7 +46,7 @@ def parse(text: str, vectors: Mapping[str, Vector] | None = None) -> Expression:
         raise ParseError(f"{at}this is no expression: {error.msg}") from None
     except ValueError:
         raise ParseError("this is no expression: it holds a null byte or a number of thousands of digits") from None
-    except (RecursionError, MemoryError):  # how Python's parser reports nesting beyond its own limits
+    except (RecursionError, MemoryError):  # raised by Python's parser for nesting beyond its own limits
         raise ParseError(f"the expression is nested more than {MAX_DEPTH} deep") from None
     result = known.value(tree.body, 0)
     if not isinstance(result, Expression):

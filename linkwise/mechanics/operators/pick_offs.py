@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 
 def _place(run: Evaluation, step: Step, i: int) -> Force | None:
-    body, way = run.at.to_frame(step.name)
+    body, transform = run.at.to_frame(step.name)
     force = run.input(step, "x", -1)
-    return way.force_back(force) if body == i and force is not None else None
+    return transform.force_back(force) if body == i and force is not None else None
 
 
 def _pick(run: Evaluation, step: Step, i: int) -> Motion | None:
-    body, way = run.at.to_frame(step.name)
+    body, transform = run.at.to_frame(step.name)
     motion = run.input(step, "x", body) if body >= 0 else None
-    return None if motion is None else way.motion_into(motion)
+    return None if motion is None else transform.motion_into(motion)
 
 
 def _impose(run: Evaluation, step: Step, i: int) -> Motion | None:
-    body, way = run.at.to_frame(step.name)
+    body, transform = run.at.to_frame(step.name)
     motion = run.input(step, "x", -1)
-    return way.motion_back(motion) if body == i and motion is not None else None
+    return transform.motion_back(motion) if body == i and motion is not None else None
 
 
 def _force_on(run: Evaluation, step: Step, i: int) -> Force | None:
-    body, way = run.at.to_frame(step.name)
+    body, transform = run.at.to_frame(step.name)
     force = run.input(step, "x", body) if body >= 0 else None
-    return None if force is None else way.force_into(force)
+    return None if force is None else transform.force_into(force)
 
 
 B = Action("B", _place)

@@ -1,10 +1,10 @@
-"""A plan: how an expression is computed on one mechanism.  It is what runs, what is printed and what is counted.
+"""A plan: how an expression is computed on one mechanism.  Plans are executed, printed and counted.
 
     plan = plan_for(expression, mechanism)    chooses structure, steps and sweeps
     plan.run(at, vectors)                     computes it on a tree at a configuration, sweep by sweep
-    plan.sweeps                               what ``run`` does, in its order
+    plan.sweeps                               the sweeps of ``run`` in order
 
-Plans of matrices are made of plans: unit columns through the recursions, rows instead of columns, a matrix over all
+Plans of matrices contain other plans: unit columns through the recursions, rows instead of columns, a matrix over all
 joints reduced to the coordinates, a matrix that is factored.
 """
 
@@ -20,40 +20,40 @@ from ..recursions.pairs import Dof
 from ..recursions.rolled import NotRolled
 from ..recursions.schedule import BASE_TO_TIP, TIP_TO_BASE, Sweep
 from ..recursions.sweep import base_to_tip, tip_to_base
-from ..recursions.sweep_log import label_of
+from ..recursions.sweep_log import format_label
 from ..recursions.tree import Configuration, RolledTree, Tree
 from ..scalar import Matrix, Scalar, dot, transposed
 from . import actions
 from .algebra import D_INV, L, S, phi
-from .evaluate import ColumnOnItsWay, Evaluation
+from .evaluate import Evaluation, PropagatedColumn
 from .expression import Expression, Factored, Product, Vector, product
 from .identities import has_adjoint, is_symmetric, without_mimic_joints
 from .record import Combination, Step
 from .spaces import COORDINATE, JOINT, LOOP
-from .steps import StepBuilder, name_of, regroupable_steps, sweeps_of
+from .steps import StepBuilder, fuse_sweeps, regroupable_steps, sweep_name
 from .structure import simpler, structured, written_out
-from .vectors import component, flattened, given, input_vectors, places, size_of, to_user, unit_vector
+from .vectors import component, flattened, given, input_vectors, places, space_size, to_user, unit_vector
 
 Vectors = Mapping[str, Sequence[Any]]  # values per link, in internal frames
 
 COLUMN = "column"
-ROWS_PAY = 1.5  # columns per row from which a matrix costs less row by row
-DEEP = 100  # joints in a row beyond which columns are swept rather than computed by recursion, which Python limits
+ROWS_PAY = 1.5  # columns per row above which a matrix costs less row by row
+DEEP = 100  # joints in a row above which columns are swept rather than computed by recursion, which Python limits
 
 
 class Plan:
-    """Evaluation plan of an expression. ``computed`` is the expression in the operators that are applied."""
+    """Evaluation plan of an expression. ``computed`` is the expression in applied operators."""
 
     computed: Expression
 
     @property
     def parts(self) -> tuple[Plan, ...]:
-        """The plans that run before it does something itself."""
+        """The plans that run before the plan's own work."""
         return ()
 
     @property
     def own_sweeps(self) -> tuple[Sweep[Step], ...]:
-        """The sweeps it makes itself."""
+        """The plan's own sweeps."""
         return ()
 
     @property
@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def own_walks(self) -> tuple[Step, ...]:
-        """The steps that it does itself around loops, without a sweep."""
+        """The plan's own steps around loops, outside sweeps."""
         return ()
 
     @property
@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def notes(self) -> Iterator[str]:
-        """Lines about computations besides sweeps."""
+        """Lines about computations outside sweeps."""
         return iter(())
 
     def run(self, at: Configuration, vectors: Vectors) -> Any:
@@ -86,10 +86,10 @@ class Recursions:
     """Steps of a vector expression, in sweeps.
 
     value          the result, a sum of steps
-    sweeps         the fewest alternating sweeps over the links that compute them
-    walks          steps that go around loops instead
+    sweeps         the fewest alternating sweeps over the links that compute the steps
+    walks          steps along loops, outside sweeps
     regrouped      steps that may use regrouped inertias
-    factored       the plans of matrices that are factored, and whose inverses are multiplied by
+    factored       the plans of factored matrices, whose inverses are applied
     """
 
     value: Combination
@@ -107,10 +107,10 @@ class Recursions:
         inverses = dict.fromkeys(step.factored for step in steps if step.factored is not None)
         factored = tuple((inverse, _matrix_plan(inverse.of, mechanism)) for inverse in inverses)
         walks = tuple(step for step in steps if step.action.recursion and step.direction is None)
-        return Recursions(value, sweeps_of(steps), walks, regrouped, factored)
+        return Recursions(value, fuse_sweeps(steps), walks, regrouped, factored)
 
     def evaluation(self, at: Configuration, vectors: Vectors) -> Callable[[Vectors], Evaluation]:
-        """Factors the inner matrices; what is returned makes an evaluation with further vectors."""
+        """Factor the inner matrices; the returned function makes an evaluation for further vectors."""
         if self.factored and isinstance(at.tree, RolledTree):
             raise NotRolled("a matrix over all links is factored")
         factors = {inverse: _factor(inverse, plan.run(at, vectors)) for inverse, plan in self.factored}
@@ -118,8 +118,8 @@ class Recursions:
         return lambda more: Evaluation(at, {**vectors, **more}, self.regrouped, composites, factors)
 
     def run(self, *evaluations: Evaluation, every_step: bool) -> None:
-        """Sweep by sweep, link by link, in the order that the emitted code will have; only what is the same for all
-        vectors unless ``every_step``."""
+        """Sweep by sweep, link by link, in the order of the emitted code; only steps independent of the vectors unless
+        ``every_step``."""
         links = evaluations[0].at.tree.links
         for sweep in self.sweeps:
 
@@ -129,12 +129,12 @@ class Recursions:
                         evaluation.value(step, i)
                 return None, None  # values stay in the evaluation; there is no message
 
-            (base_to_tip if sweep.direction == BASE_TO_TIP else tip_to_base)(links, name_of(sweep), work)
+            (base_to_tip if sweep.direction == BASE_TO_TIP else tip_to_base)(links, sweep_name(sweep), work)
 
 
 @dataclass(frozen=True)
 class VectorPlan(Plan):
-    """Sweeps that give a vector."""
+    """Sweeps that compute a vector."""
 
     computed: Expression
     recursions: Recursions
@@ -164,13 +164,13 @@ class VectorPlan(Plan):
         return [[evaluation.total(self.recursions.value, i) for i in links] for evaluation in evaluations]
 
     def prepare(self, at: Configuration) -> None:
-        """Compute what does not depend on the vectors."""
+        """Compute steps that are independent of the vectors."""
         self.recursions.run(self.recursions.evaluation(at, {})({}), every_step=False)
 
 
 @dataclass(frozen=True)
 class Columns(Plan):
-    """A matrix by unit columns through the recursions; of a symmetric one, what is on and above the diagonal."""
+    """A matrix by unit columns through the recursions; for a symmetric one, only the upper triangle."""
 
     computed: Expression
     recursions: Recursions
@@ -207,14 +207,14 @@ class Columns(Plan):
         if isinstance(at.tree, RolledTree):
             return self._together(at, with_column) if domain.link else self._entries_by_pairs(at, with_column)
         labels = {
-            step: label_of(sweep.direction, name_of(sweep), "columns")
+            step: format_label(sweep.direction, sweep_name(sweep), "columns")
             for sweep in recursions.sweeps
             for step in sweep.tasks
         }
-        # Rows run outwards: what a last sweep outwards adds is there when it is asked for, one link at a time.
+        # Rows run outwards: contributions of a last sweep outwards are computed on demand, one link at a time.
         outward_last = recursions.sweeps and recursions.sweeps[-1].direction == BASE_TO_TIP
         swept = recursions.sweeps[:-1] if self.symmetric and outward_last else recursions.sweeps
-        deep = depth_of(at.tree.mechanism) > DEEP
+        deep = longest_path(at.tree.mechanism) > DEEP
         result: Matrix = [[0.0] * len(columns) for _ in rows]
         for c, (j, k) in enumerate(columns):
             evaluation = with_column({COLUMN: unit_vector(at, domain, j, k)})
@@ -241,9 +241,8 @@ class Columns(Plan):
         return [[component(at, codomain, i, run.total(value, i), m) for run in runs] for i, m in places(at, codomain)]
 
     def _entries_by_pairs(self, at: Configuration, with_column: Callable[[Vectors], Evaluation]) -> Any:
-        """A symmetric matrix whose columns go inwards, in pairs: a column that begins at a link and one that arrives
-        from further out.
-        """
+        """A symmetric matrix with columns that go inwards, by pairs of a column that begins at a link and one from an
+        outer link."""
         recursions = self.recursions
         tasks = [step for sweep in recursions.sweeps for step in sweep.tasks]
         passing = [step for step in tasks if step.direction is not None and not step.action.shared]
@@ -257,7 +256,7 @@ class Columns(Plan):
             starting = [((i, k), None) for k in range(links[i].joint.nv)]
             for dof, arrived in (*paths.arriving(i), *starting):
                 column = [None] * len(links) if arrived is not None else unit_vector(at, JOINT, *dof)
-                run = ColumnOnItsWay(with_column({COLUMN: column}), passing, arrived)
+                run = PropagatedColumn(with_column({COLUMN: column}), passing, arrived)
                 for m, entry in enumerate(to_user(at, JOINT, i, run.total(recursions.value, i))):
                     matrix[(i, m), dof] = matrix[dof, (i, m)] = entry
                 handed[dof] = run.handed_on(i)
@@ -266,12 +265,12 @@ class Columns(Plan):
             return None, None
 
         tip_to_base(links, "columns", step)
-        return at.tree.over_coordinates(matrix)
+        return at.tree.reduce_to_coordinates(matrix)
 
 
 @dataclass(frozen=True)
-class Around(Plan):
-    """A plan that does something with the matrix of another."""
+class Postprocessed(Plan):
+    """A plan that postprocesses the matrix of another plan."""
 
     inner: Plan
 
@@ -285,7 +284,7 @@ class Around(Plan):
 
 
 @dataclass(frozen=True)
-class Rows(Around):
+class Rows(Postprocessed):
     """A matrix with more columns than rows: the adjoint's columns."""
 
     @property
@@ -297,7 +296,7 @@ class Rows(Around):
 
 
 @dataclass(frozen=True)
-class Reduced(Around):
+class Reduced(Postprocessed):
     """A matrix over all joints, reduced to the coordinates: S* X S, S* X or X S."""
 
     rows: bool
@@ -316,7 +315,7 @@ class Reduced(Around):
 
 
 @dataclass(frozen=True)
-class Inverted(Around):
+class Inverted(Postprocessed):
     """The inverse of a small symmetric matrix, by elimination."""
 
     over_loops: bool
@@ -335,8 +334,8 @@ class Inverted(Around):
 
 
 @dataclass(frozen=True)
-class Innovations(Around):
-    """A* D^-1 A with A as a matrix: columns of A multiplied in pairs, joint by joint; nothing is swept out again."""
+class Innovations(Postprocessed):
+    """A* D^-1 A with A as a matrix: columns of A multiplied in pairs, joint by joint, without an outward sweep."""
 
     @property
     def notes(self) -> Iterator[str]:
@@ -355,7 +354,7 @@ class Innovations(Around):
 
 @dataclass(frozen=True)
 class Congruence(Plan):
-    """J X^-1 J* with J and X as matrices: columns of J* are solved for, then multiplied by the rows of J."""
+    """J X^-1 J* with J and X as matrices: solves for columns of J*, then multiplies by the rows of J."""
 
     left: Plan
     middle: Plan
@@ -396,7 +395,7 @@ def plan_as_written(expression: Expression, mechanism: Mechanism) -> Plan:
 
 
 def specialized(expression: Expression, mechanism: Mechanism) -> Expression:
-    """The expression for the mechanism: without S where no joint mimics another."""
+    """The expression for the mechanism: without S if there are no mimic joints."""
     return expression if mechanism.coordinates.mimic_joints else without_mimic_joints(expression)
 
 
@@ -409,7 +408,7 @@ def _matrix_plan(expression: Expression, mechanism: Mechanism) -> Plan:
     if has_adjoint(expression) and _row_by_row(expression, mechanism):
         return Rows(_matrix_plan(expression.T, mechanism))
     symmetric = is_symmetric(expression) and domain.link == codomain.link
-    computed = structured(expression, symmetric, depth_of(mechanism))
+    computed = structured(expression, symmetric, longest_path(mechanism))
     recursions = Recursions.of(product(computed, Vector(COLUMN, domain)), mechanism)
     return Columns(computed, recursions, symmetric)
 
@@ -422,7 +421,7 @@ def _row_by_row(expression: Expression, mechanism: Mechanism) -> bool:
     if factors[:2] == (L, phi.T) or factors[-2:] == (phi, L.T):
         return factors[:2] != (L, phi.T)
     assert expression.domain is not None and expression.codomain is not None
-    return size_of(expression.domain, mechanism) > ROWS_PAY * size_of(expression.codomain, mechanism)
+    return space_size(expression.domain, mechanism) > ROWS_PAY * space_size(expression.codomain, mechanism)
 
 
 def _reduced(expression: Expression, mechanism: Mechanism) -> Plan | None:
@@ -456,8 +455,8 @@ def _joined(factors: tuple[Expression, ...]) -> Expression:
     return factors[0] if len(factors) == 1 else Product(factors)
 
 
-def depth_of(mechanism: Mechanism) -> int:
-    """The number of joints on the longest way out."""
+def longest_path(mechanism: Mechanism) -> int:
+    """The number of joints on the longest path outwards."""
     depths: list[int] = []
     for parent in mechanism.tree.parents:
         depths.append(depths[parent] + 1 if parent >= 0 else 1)
@@ -476,7 +475,7 @@ def apply(expression: Expression, tree: Tree, q: Sequence[Scalar], **vectors: An
 
 
 def applied(plan: Plan, expression: Expression, at: Configuration, vectors: Mapping[str, Any]) -> Any:
-    """The result of ``apply``, by a plan made before."""
+    """The result of ``apply`` by an existing plan."""
     spaces = input_vectors(specialized(expression, at.tree.mechanism))
     result = plan.run(at, {name: given(at, space, vectors[name]) for name, space in spaces.items()})
     if not expression.is_vector:
@@ -486,7 +485,7 @@ def applied(plan: Plan, expression: Expression, at: Configuration, vectors: Mapp
 
 
 def evaluate(expression: Expression, at: Configuration, **vectors: Any) -> list[Any]:
-    """The value at every link (or the only one) of a vector expression in internal frames; vectors as for ``apply``."""
+    """The value at every link (or a single one) of a vector expression in internal frames; vectors as for ``apply``."""
     spaces = input_vectors(specialized(expression, at.tree.mechanism))
     values = {name: given(at, space, vectors[name]) for name, space in spaces.items()}
     return plan_for(expression, at.tree.mechanism).run(at, values)

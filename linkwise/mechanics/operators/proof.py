@@ -2,12 +2,12 @@
 
     op.prove((op.I - op.H @ op.psi @ op.K) @ op.H @ op.phi, op.H @ op.psi)
 
-Both sides are written out and rewritten by the laws of the algebra (``laws.py``) until none applies.  Equal normal
-forms are a proof.  If they differ, the oracle looks for a mechanism and a state at which the sides differ; where it
-finds none, nothing is settled.
+Both sides are expanded and rewritten by the laws of the algebra (``laws.py``) until none applies.  Equal normal forms
+are a proof.  If they differ, the oracle searches for a mechanism and a state at which the sides differ; without one,
+the question is open.
 
-The papers' joints have no rotors.  Identities in which R does not occur are theirs: they hold if they hold without
-rotors, and a proof says whether it covers joints with rotors too.
+The papers' joints have no rotors.  Identities without R are understood in this way: they are valid if they hold without
+rotors, and a proof states whether it also covers joints with rotors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .words import (
     times,
 )
 
-FEW_TERMS = 6  # a correction for rotors with more of them explains nothing
+FEW_TERMS = 6  # a correction for rotors with more terms explains nothing
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Proof:
 
     holds           True: proven; False: there is a counterexample; None: neither was found
     armature        whether the mechanisms in question may have rotors at their joints
-    ways            how both sides lead to one normal form
+    ways            reductions of both sides to one normal form
     lemmas          inverses that were used, with their proofs
     counterexample  a mechanism and a state at which the sides differ
-    reason          why nothing was settled
+    reason          why the question is open
     """
 
     left: Expression
@@ -79,7 +79,7 @@ class Proof:
 
     @cached_property
     def holds_without_rotors(self) -> bool:
-        """Whether it is proven for mechanisms without rotor inertias, as in the papers."""
+        """Whether the identity is proven for mechanisms without rotor inertias, as in the papers."""
         if self.holds is None or not self.armature:
             return bool(self.holds)
         return self.holds or isinstance(_prove_by_laws(self.left, self.right, armature=False), Proof)
@@ -111,7 +111,7 @@ class Proof:
         return "\n".join([*lines, *steps, "  proven"]) + self._rotor_line()
 
     def _rotor_line(self) -> str:
-        """A line with the identity that holds with rotors, where it is another one."""
+        """A line with the identity that holds with rotors, if it differs."""
         other = self.with_rotors
         if other is None or (other.left, other.right) == (self.left, self.right):
             return ""
@@ -128,11 +128,11 @@ def prove(left: Expression, right: Expression, armature: bool | None = None) -> 
     """Whether two expressions are equal for every mechanism in every state.
 
     armature   False: for mechanisms whose joints have no rotor inertias, as in the papers; R is zero.  True: joints may
-               have rotors.  None: as in the papers, unless R occurs in the expressions; ``armature`` of the proof says
-               whether it covers rotors
+               have rotors.  None: as in the papers, unless R occurs in the expressions; ``armature`` of the proof is
+               True if it covers rotors
 
-    Where an identity needs joints without rotors, the text of the proof, and ``with_rotors``, give the one that holds
-    with them.
+    For an identity that requires joints without rotors, the text of the proof and ``with_rotors`` give the
+    corresponding one with rotors.
     """
     _check(left, right)
     left, right = left.placed(right.domain, right.codomain), right.placed(left.domain, left.codomain)
@@ -211,7 +211,7 @@ def _refute_by_numbers(left: Expression, right: Expression, armature: bool, why:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One side of a proof: the words that it expands to, and the definitions used."""
+    """One side of a proof: its expansion in words, and the definitions used."""
 
     side: Expression
     words: Polynomial
@@ -220,7 +220,7 @@ class Way:
 
     @cached_property
     def end(self) -> Polynomial:
-        """The normal form; of numbers, x* A y and y* A* x are one word."""
+        """The normal form; for numbers, x* A y and y* A* x are the same word."""
         words = self.laws.normal_form(self.words)
         if (self.side.domain, self.side.codomain) != (SCALAR, SCALAR) or not has_adjoint(self.side):
             return words
@@ -230,7 +230,7 @@ class Way:
         return result
 
     def steps(self) -> list[ProofStep]:
-        """The forms on the way, each with the reason why it equals the one before."""
+        """The successive forms, each with the reason why it equals the previous one."""
         steps = [ProofStep(_printed(self.words, self.side), "; ".join(self.definitions) or "multiplied out")]
         last = self.words
         for rule, last in self.laws.reduction(self.words):
@@ -256,7 +256,7 @@ class _Writing:
         self.laws = Laws(self._rules)
 
     def words(self, side: Expression) -> tuple[Polynomial, tuple[str, ...]]:
-        """A side multiplied out, and the definitions that were used for it."""
+        """A side multiplied out, and the definitions used."""
         self._definitions = {}
         return self._words(side), tuple(self._definitions)
 
@@ -264,7 +264,7 @@ class _Writing:
         return multiplied_out(rebuilt(expression, self._written), self._inverted)
 
     def _written(self, part: Expression) -> Expression | None:
-        """Abbreviations written out, inverses marked."""
+        """The part with abbreviations expanded and inverses marked."""
         match part:
             case Operator(record=record, adjoint=is_adjoint) if record.definition is not None:
                 self._definitions[f"{record.name} = {notation(record.definition)}, {record.source}"] = None
@@ -276,7 +276,7 @@ class _Writing:
         return None
 
     def _inverted(self, inverse: Factored) -> Polynomial:
-        """The words of an inverse: a proven identity, else a letter of its own."""
+        """The words of an inverse: a proven identity, otherwise a letter."""
         if inverse.of not in self._inverses:
             outer, self._definitions = self._definitions, {}
             known = self._known_inverse(inverse.of)
@@ -287,7 +287,7 @@ class _Writing:
         return self._inverses[inverse.of]
 
     def _known_inverse(self, inner: Expression) -> Polynomial | None:
-        """The inverse that the identities name, proven by multiplying it."""
+        """The inverse by the identities, proven by multiplication."""
         try:
             known = inverse_of(inner)
         except UnknownInverse:
@@ -302,7 +302,7 @@ class _Writing:
         )
         if chains[0].end != chains[1].end:
             return None
-        if len(inside) > 1 or len(next(iter(inside))) > 1:  # of single letters it is what the inverse letter means
+        if len(inside) > 1 or len(next(iter(inside))) > 1:  # for a single letter this defines its inverse
             self.lemmas.append(Proof(inner @ known, unit, True, chains, armature=self.armature))
         return words
 

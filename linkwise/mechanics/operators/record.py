@@ -1,6 +1,6 @@
 """Records of operators: definition (record), action at a link, and step in a plan.
 
-A record holds everything but the dense matrix, which the oracle builds from the papers' definitions by itself.
+A record holds everything except the dense matrix, which the oracle derives independently from the papers' definitions.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 class Action:
     """The action of an operator or its adjoint at one link.
 
-    name         as expressions print it: "phi", "phi.T"
+    name         as printed in expressions: "phi", "phi.T"
     compute      the value at link i of a step, from the values of its inputs: Force, Motion, list of joint numbers or
                  scalar, by the step's space; None is an exact zero
-    direction    of its recursion over the links; None where it is local to a link
-    recursion    what link i computes, in words of the papers
-    transition   how a value changes on its way between neighbours
-    label        what plans and emitted code call it
-    needs        quantities of the whole tree that it uses, each an action without a space
-    shared       the same whatever the vectors are: computed once, not for each column of a matrix
-    join         makes the step of the operator applied to a value; by default all of the value is its input "x"
-    with_phi     does this and then phi at once, where that is less than one after the other
+    direction    of its recursion over the links; None for actions local to a link
+    recursion    the computation at link i, in words of the papers
+    transition   the change of a value between neighbours
+    label        the name in plans and emitted code
+    needs        quantities of the entire tree that it uses, each an action without a space
+    shared       independent of the vectors: computed once, not for each column of a matrix
+    join         makes the step of the operator applied to a value; by default the value is its input "x"
+    with_phi     the action followed by phi in one step, if that costs less than both in turn
     """
 
     name: str
@@ -57,15 +57,12 @@ class Action:
 class Record:
     """One operator of the algebra.
 
-    name             as it is written
-    domain, codomain the spaces it maps between; of an operator at one link, without the link's name
-    meaning          in words
-    apply, adjoint   how it and its adjoint are applied; none where a definition replaces it before anything is applied
-    self_adjoint     its adjoint is itself
-    definition       the expression that it abbreviates
-    inverse          the expression that is its inverse
-    source           where definition or inverse are from
-    dense            its matrix, for operators that the oracle does not know: a function of its StackedOperators
+    name             as it is written domain, codomain spaces between which it maps; for an operator at one link,
+    without the link's name meaning          in words apply, adjoint   actions of the operator and its adjoint; None if
+    its definition is always substituted first self_adjoint     whether it equals its adjoint definition       the
+    expression that it abbreviates inverse          the expression of its inverse source           of definition or
+    inverse dense            its matrix, for operators that the oracle does not define: a function of its
+    StackedOperators
     """
 
     name: str
@@ -111,13 +108,13 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One operator at work.
+    """The application of one operator.
 
     inputs     weighted sums of other steps, by role
-    uses       steps whose results at the link it needs besides
+    uses       further steps whose results at the link it needs
     name       of an input vector, or of a pick-off's link
-    absorbed   actions of the biases that were joined into it
-    factored   the inverse that it multiplies by, found by factoring a small matrix
+    absorbed   actions of biases that were fused into it
+    factored   the inverse that it applies by factoring a small matrix
     """
 
     action: Action
@@ -156,6 +153,6 @@ def weighted_sum(weighted: Iterable[tuple[float, Combination]]) -> Combination:
 
 
 def taken(value: Combination, action: Action) -> tuple[Combination, Combination]:
-    """The terms made by ``action``, as they were before it (it is linear), and the other terms."""
+    """The terms made by ``action``, as before its application (it is linear), and the other terms."""
     total = weighted_sum((weight, step.inputs.get("x", ())) for step, weight in value if step.action is action)
     return total, tuple((step, weight) for step, weight in value if step.action is not action)

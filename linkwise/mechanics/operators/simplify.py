@@ -1,8 +1,7 @@
-"""Equal forms of an expression, and the one that costs least.
+"""Equal forms of an expression, and the cheapest one.
 
-The laws of the algebra (``laws.py``) bring an expression to normal forms; with common factors taken out, each is a form
-in which it may be computed.  Which costs least depends on the mechanism: forms are counted on it, operation by
-operation.
+The laws of the algebra (``laws.py``) bring an expression to normal forms; with common factors extracted, each is a form
+for computation.  The cheapest depends on the mechanism: operations of each form are counted on it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from .algebra import (
 )
 from .expression import Bias, Expression, Vector, product
 from .identities import Rule, UnknownInverse, canonical, expanded, needs_no_armature
-from .laws import GAINS, RICCATI, TRANSFER, laws_of
+from .laws import GAINS, RICCATI, TRANSFER, make_laws
 from .plan import COLUMN, specialized
 from .record import Combination, Step
 from .spaces import JOINT
@@ -37,10 +36,10 @@ from .steps import StepBuilder
 from .structure import written_out
 from .words import Polynomial, TooManyTerms, add, as_expression, difference, multiplied_out
 
-MORE_STEPS = 5  # than the form with the fewest, which may well cost less
-MANY_WORDS = 256  # an expression of more, multiplied out, is left as it was written
+MORE_STEPS = 5  # length relative to the form with the fewest steps, above which forms are not tried
+MANY_WORDS = 256  # expressions with more terms after expansion are left as written
 
-#: Articulated inertias as the parents feel them: the articulated-body algorithm.
+#: Articulated inertias in the parents' frames: the articulated-body algorithm (ABA).
 _AS_PARENTS_FEEL = (
     *TRANSFER,
     *(rule for rule in GAINS if rule.left != P_plus),
@@ -60,16 +59,15 @@ def simplified(expression: Expression, mech: Mechanism | None) -> Expression:
     if mech is None:
         return min(equal_forms(expression), key=lambda form: (extent(form)[:2], len(list(form.walk()))))
     require_mechanism(mech)
-    from ...compiler.pipeline import operations  # which counts them
+    from ...compiler.pipeline import operations  # imported here: that module counts operations
 
     forms = promising_forms(expression, mech)
     return min(forms, key=lambda form: (operations(form, mech), len(list(form.walk()))))
 
 
 def promising_forms(expression: Expression, mech: Mechanism) -> tuple[Expression, ...]:
-    """For a mechanism, the expression as written and the equal forms that differ in their computation. Of forms with
-    equally many recursions only the one with the fewest steps is kept, if it is not much longer than others.
-    """
+    """For a mechanism, the expression as written and equal forms with different computations. Among forms with equally
+    many recursions only the one with the fewest steps is kept, if it is not much longer than others."""
     rotors = any(any(body.armature) for body in mech.bodies)
     written, *others = equal_forms(specialized(expression, mech), rotors)
     if not others:
@@ -114,7 +112,7 @@ def _sum_of(terms: Combination, known: dict[Step, int]) -> int:
 def equal_forms(expression: Expression, rotors: bool = True) -> tuple[Expression, ...]:
     """The expression as written, and equal forms with different expansions.
 
-    rotors   whether joints may have them: an inverse that is known only without them has no other form then
+    rotors   whether joints may have them: excludes other forms of inverses that are known only without rotors
     """
     if rotors and needs_no_armature(expression) is not None:
         return (expression,)
@@ -133,20 +131,20 @@ def equal_forms(expression: Expression, rotors: bool = True) -> tuple[Expression
 
 def _normal_forms(words: Polynomial) -> Iterator[Polynomial]:
     """Normal forms by the laws of transfer alone, and with the laws of inertias in three directions."""
-    transferred = laws_of(TRANSFER).normal_form(words)
-    articulated = laws_of(_ARTICULATED).normal_form(words)
-    by_links = laws_of(_BY_LINKS, at_the_ground=False).normal_form(_merge_gravity_into_biases(articulated))
+    transferred = make_laws(TRANSFER).normal_form(words)
+    articulated = make_laws(_ARTICULATED).normal_form(words)
+    by_links = make_laws(_BY_LINKS, at_the_ground=False).normal_form(_merge_gravity_into_biases(articulated))
     yield from (
         transferred,
         articulated,
-        _introduce_tau_bar(laws_of(_AS_PARENTS_FEEL).normal_form(articulated)),
+        _introduce_tau_bar(make_laws(_AS_PARENTS_FEEL).normal_form(articulated)),
         by_links,
     )
     yield from (_rebase_on_reference(form) for form in (transferred, by_links))
 
 
 def _introduce_tau_bar(words: Polynomial) -> Polynomial:
-    """tau_bar for I - G H."""
+    """Replace I - G H by tau_bar."""
     result = dict(words)
     for inside, closed in (((G, H), tau_bar), ((H.T, G.T), tau_bar.T)):
         for word in list(result):
@@ -159,33 +157,32 @@ def _introduce_tau_bar(words: Polynomial) -> Polynomial:
 
 
 def _merge_gravity_into_biases(words: Polynomial) -> Polynomial:
-    """Replace words of gravity by words of bias accelerations where the ground's acceleration acts like a bias: more
-    words, but one vector less to propagate.
-    """
+    """Replace words of gravity by words of bias accelerations if the ground's acceleration acts like a bias: more
+    words, but one vector less to propagate."""
     pulled = {word: weight for word, weight in words.items() if word[-1:] == (gravity(),)}
     for a in {word[-1] for word in words if word and isinstance(word[-1], Bias) and _is_acceleration(word[-1])}:
         like = {(*word[:-1], gravity()): weight for word, weight in words.items() if word[-1] == a}
-        if pulled and laws_of(_ARTICULATED).normal_form(like) == pulled:
+        if pulled and make_laws(_ARTICULATED).normal_form(like) == pulled:
             return {word: weight for word, weight in words.items() if word not in pulled} | like
     return words
 
 
 def _rebase_on_reference(words: Polynomial) -> Polynomial:
-    """Accelerations as what is to be added to the reference accelerations r, for which bias forces cost less: H* r
-    joins the bias accelerations a, the rotors take R r of the joint forces.  Of expressions for which this adds up to
-    nothing; others stay as they are."""
+    """Accelerations as differences from the reference accelerations r, for which bias forces cost less: H* r joins the
+    bias accelerations a, and R r is subtracted from the joint forces. Only for expressions in which these additions
+    cancel; others are unchanged."""
     for a in {word[-1] for word in words if word and isinstance(word[-1], Bias) and _is_acceleration(word[-1])}:
         assert isinstance(a, Bias) and a.of is not None
         reference = reference_acceleration(a.of)
         result: Polynomial = {}
-        for word, weight in words.items():  # what is added stands beside what it is added to, as a sum to be shared
+        for word, weight in words.items():  # each addition stands beside its term, so that the sum is shared
             add(result, {word: weight})
             if word[-1:] == (a,):
                 add(result, {(*word[:-1], H.T, reference): weight})
             elif word and isinstance(word[-1], Vector) and word[-1].codomain == JOINT:
                 add(result, {(*word[:-1], R, reference): -weight})
         add(result, {(reference,): 1})
-        if not laws_of(_ARTICULATED).normal_form(difference(result, words)):
+        if not make_laws(_ARTICULATED).normal_form(difference(result, words)):
             return result
     return words
 

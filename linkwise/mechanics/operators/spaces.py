@@ -10,7 +10,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Space:
-    """``link`` names the link of a task space (six numbers at one link)."""
+    """A vector space; ``link`` names the link of a task space (six numbers at one link)."""
 
     name: str
     link: str = ""
@@ -66,4 +66,4 @@ def force_at(link: str) -> Space:
 
 
 class SpaceError(TypeError):
-    """A sum or product of things that live in different spaces."""
+    """A sum or product of terms in incompatible spaces."""

@@ -1,7 +1,7 @@
-"""From an expression applied to vectors to steps: what each link does, and in which direction the steps run.
+"""From an expression applied to vectors to steps: the computation at each link, and its direction.
 
 A step is one operator at work: local to a link, or a recursion over the links.  Every step's inputs are weighted sums
-of other steps.  While steps are made, what one pass of a joint can do at once is joined (``actions.py``).
+of other steps.  Operators that one joint transition can perform together are fused (``actions.py``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .spaces import Space
 
 
 class StepBuilder:
-    """Makes the steps of expressions whose inverses and abbreviations are written out; equal steps are made once."""
+    """Makes the steps of expressions with expanded inverses and abbreviations; equal steps are made once."""
 
     def __init__(self) -> None:
         self._made: list[Step] = []  # inputs first
@@ -30,7 +30,7 @@ class StepBuilder:
         return self.fused(self._value(expression))
 
     def steps_for(self, value: Combination) -> tuple[Step, ...]:
-        """The steps that ``value`` needs, inputs first; what was joined into others is left out."""
+        """The steps that ``value`` needs, inputs first; without steps that were fused into others."""
         needed: set[Step] = set()
         stack = [step for step, _ in value]
         while stack:
@@ -156,23 +156,23 @@ def _replace(value: Combination, old: tuple[Step, ...], new: Step) -> Combinatio
     return (*((s, w) for s, w in value if s not in old), (new, 1.0))
 
 
-def sweeps_of(steps: Sequence[Step]) -> tuple[Sweep[Step], ...]:
+def fuse_sweeps(steps: Sequence[Step]) -> tuple[Sweep[Step], ...]:
     """The fused sweeps in which the steps run."""
     return tuple(schedule(steps, Step.dependencies, lambda step: step.direction))
 
 
-def name_of(sweep: Sweep[Step]) -> str:
-    """The name of what a sweep computes."""
+def sweep_name(sweep: Sweep[Step]) -> str:
+    """A name for the result of a sweep."""
     return ", ".join(dict.fromkeys(step.action.shown for step in sweep.tasks))
 
 
 def regroupable_steps(steps: Sequence[Step], value: Combination) -> frozenset[Step]:
-    """The steps M x, M x + b and C x whose forces act on nothing but joints, for motions that come from joints only.
+    """The steps M x, M x + b and C x with motions from joints only, whose forces are only projected onto joints.
 
-    Then part of every link's inertia may be the parent's instead (``Joint.regroupable``, the base parameters of
+    For these, part of every link's inertia may be assigned to the parent (``Joint.regroupable``, the base parameters of
     identification): for such motions H phi f, and by jain1995 (B.1) H psi f too, are the same for regrouped inertias.
-    Articulated inertias are left as they are.  Regrouped ones would have the same D and G for fewer operations, but no
-    longer be positive, and forward dynamics of an ill-conditioned humanoid (icub) lose two digits.
+    Articulated inertias are not regrouped.  Regrouped ones would have the same D and G for fewer operations, but be
+    indefinite: forward dynamics of an ill-conditioned humanoid (icub) would lose two digits.
     """
     consumers: dict[Step, list[tuple[Step | None, str]]] = {}
     for step in steps:
@@ -208,7 +208,7 @@ def _moved_by_joints(step: Step) -> bool:
 
 
 def _joint_motion(step: Step, biased: bool) -> bool:
-    """phi* (H* x), with the bias a (and gravity) exactly where the velocity's forces are added too."""
+    """Whether the step is phi* (H* x), with the bias acceleration a included if ``biased`` and excluded otherwise."""
     made_by_joints = all(source.action is actions.H_ADJOINT for source, _ in step.inputs.get("x", ()))
     is_biased = actions.BIAS_ACCELERATION in step.absorbed
     return step.action is actions.PHI_ADJOINT and made_by_joints and "w" not in step.inputs and is_biased == biased

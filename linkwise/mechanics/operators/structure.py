@@ -1,7 +1,7 @@
-"""Structure of matrices: products that have a cheaper form when they are wanted as a whole.
+"""Structure of matrices: products with a cheaper form if they are needed as a matrix.
 
 phi M phi* becomes composite bodies (rodriguez1992 Identity 1), psi* H* D^-1 H psi mobilities (rodriguez1986 Section
-10), and of a symmetric matrix one half is computed.
+10), and for a symmetric matrix only one half is computed.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from .expression import Expression, Operator, Product, Sum, product, total
 from .identities import SIMPLER, STRUCTURES, Rule, expanded, rebuilt
 
 MANY_TERMS = 64
-MOBILITIES_PAY = 20  # joints in a row from which the inverse mass matrix costs less with mobilities than by columns
+MOBILITIES_PAY = 20  # joints in a row above which the inverse mass matrix costs less with mobilities than by columns
 
 
 def written_out(expression: Expression) -> Expression:
-    """The expression in operators that are applied: abbreviations and inverses replaced."""
+    """The expression in applied operators: abbreviations and inverses replaced."""
     return expanded(expression, keep=(tau_bar.record,))
 
 
 def simpler(expression: Expression) -> Expression:
-    """The expression with the products replaced that one operator does instead of several (``SIMPLER``)."""
+    """The expression with products replaced by single operators (``SIMPLER``)."""
     return rebuilt(expression, _simpler)
 
 
 def _simpler(part: Expression) -> Expression | None:
-    """A product with one of the ``SIMPLER`` rules applied; None where none does."""
+    """A product with one of the ``SIMPLER`` rules applied; None if none applies."""
     if not isinstance(part, Product):
         return None
-    factors = _factors_of(written_out(part))
+    factors = _list_factors(written_out(part))
     for rule in SIMPLER:
-        pattern = _factors_of(expanded(rule.left))
+        pattern = _list_factors(expanded(rule.left))
         for start in range(len(factors) - len(pattern) + 1):
             if factors[start : start + len(pattern)] == pattern:
                 after = factors[start + len(pattern) :]
@@ -42,7 +42,7 @@ def _simpler(part: Expression) -> Expression | None:
     return None
 
 
-def _factors_of(expression: Expression) -> tuple[Expression, ...]:
+def _list_factors(expression: Expression) -> tuple[Expression, ...]:
     return expression.factors if isinstance(expression, Product) else (expression,)
 
 
@@ -63,9 +63,9 @@ def structured(expression: Expression, symmetric: bool, depth: int) -> Expressio
 
 
 def _apply_structure(term: Expression, symmetric: bool, rules: tuple[Rule, ...]) -> Expression:
-    factors = _factors_of(term)
+    factors = _list_factors(term)
     for rule in rules:
-        pattern = _factors_of(rule.left)
+        pattern = _list_factors(rule.left)
         for start in range(len(factors) - len(pattern) + 1):
             if factors[start : start + len(pattern)] != pattern:
                 continue
@@ -73,7 +73,7 @@ def _apply_structure(term: Expression, symmetric: bool, rules: tuple[Rule, ...])
             right = rule.right
             mirrored = after == tuple(f.T for f in reversed(before))
             if isinstance(right, Sum) and symmetric and mirrored and all(_is_local(f) for f in before):
-                right = product(pattern[0], COMPOSITE)  # what is on and above the diagonal
+                right = product(pattern[0], COMPOSITE)  # upper triangle
             return _apply_structure(_chain((*before, right, *after)), symmetric, rules)
     return term
 

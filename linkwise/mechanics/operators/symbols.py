@@ -19,8 +19,8 @@ from .spaces import Space
 def symbol(name: str, domain: Space, codomain: Space, self_adjoint: bool = False) -> Operator:
     """An operator between two spaces for ``prove``; the same arguments return the same operator.
 
-    Derivatives of operators, cross products with velocities and whatever else identities speak of can stand in them.
-    It has no recursion and cannot be compiled; the oracle gives it a random matrix, symmetric if it is its own adjoint.
+    It may represent derivatives of operators, cross products with velocities, and other operators in identities. It has
+    no recursion and cannot be compiled; the oracle gives it a random matrix, symmetric if it is its own adjoint.
     """
     if name in RECORDS:
         raise ValueError(f"a symbol must not be called {name!r}: that is an operator, {RECORDS[name].meaning}")
@@ -33,7 +33,7 @@ def symbol(name: str, domain: Space, codomain: Space, self_adjoint: bool = False
     def unknown(*arguments: Any) -> Any:
         raise TypeError(f"nothing says how the symbol {name} is applied: it serves proofs only")
 
-    # It may reach from any link to any other, which a sweep says of it.
+    # It may couple any two links, which is declared as a recursion.
     action = Action(name, unknown, TIP_TO_BASE, "unknown")
     meaning = "an operator of which nothing is known but its spaces"
     return Operator(Record(name, domain, codomain, meaning, action, action, self_adjoint, dense=matrix))

@@ -33,7 +33,7 @@ def input_vectors(expression: Expression) -> dict[str, Space]:
     return spaces
 
 
-def size_of(space: Space, mechanism: Mechanism) -> int:
+def space_size(space: Space, mechanism: Mechanism) -> int:
     """Size of a vector of a space."""
     if space == JOINT:
         return sum(body.kind.nv for body in mechanism.bodies)
@@ -47,7 +47,7 @@ def size_of(space: Space, mechanism: Mechanism) -> int:
 
 
 def given(at: Configuration, space: Space, array: Any) -> list[Any]:
-    """An array as the user gives it, as values per link."""
+    """A user's array as values per link."""
     if space == JOINT:
         return at.tree.per_joint(array)
     if space in (COORDINATE, LOOP):
@@ -58,7 +58,7 @@ def given(at: Configuration, space: Space, array: Any) -> list[Any]:
 
 
 def flattened(at: Configuration, space: Space, values: Sequence[Any]) -> Any:
-    """Values per link as the array that the user gets."""
+    """Values per link as the user's array."""
     numbers = [to_user(at, space, i, value) for i, value in enumerate(values)]
     if space in (FORCE, MOTION):
         return numbers
@@ -74,14 +74,14 @@ def places(at: Configuration, space: Space) -> list[Place]:
         return [(i, k) for i in links for k in range(at.tree.links[i].joint.nv)]
     if space in (FORCE, MOTION):
         return [(i, k) for i in links for k in range(6)]
-    return [(-1, k) for k in range(size_of(space, at.tree.mechanism))]
+    return [(-1, k) for k in range(space_size(space, at.tree.mechanism))]
 
 
 def unit_vector(at: Configuration, space: Space, j: int, k: int) -> list:
     """The vector with a one at link j, component k (in the user's frame), as values per link."""
     values: list = [None] * max(len(at.tree.links), 1)
     plain = space in (JOINT, COORDINATE, LOOP)
-    size = at.tree.links[j].joint.nv if space == JOINT else size_of(space, at.tree.mechanism) if plain else 6
+    size = at.tree.links[j].joint.nv if space == JOINT else space_size(space, at.tree.mechanism) if plain else 6
     numbers = [1.0 if m == k else 0.0 for m in range(size)]
     values[max(j, 0)] = numbers if plain else from_user(at, space, j, numbers)
     return values
@@ -101,7 +101,7 @@ def to_user(at: Configuration, space: Space, i: int, value: Any) -> list[Scalar]
     if space == JOINT:
         return [0.0] * at.tree.links[i].joint.nv if value is None else list(value)
     if space in (COORDINATE, LOOP):
-        return [0.0] * size_of(space, at.tree.mechanism) if value is None else list(value)
+        return [0.0] * space_size(space, at.tree.mechanism) if value is None else list(value)
     if value is None:
         return [0.0] * (6 if space.link or space in (FORCE, MOTION) else 1)
     if space in (FORCE, MOTION):

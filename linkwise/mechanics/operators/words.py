@@ -1,7 +1,7 @@
 """Expansion of expressions to sums of words, products of letters, and back to expressions.
 
-A letter is what a product is made of: an operator, a vector, a bias, or the inverse of a small matrix.  The empty word
-is the identity.  Weights are exact: integers, and fractions where they are none.
+A letter is a factor of a product: an operator, a vector, a bias, or the inverse of a small matrix.  The empty word is
+the identity.  Weights are exact: integers or fractions.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Weight = int | Fraction
 Polynomial = dict[Word, Weight]
 
 ONE: Word = ()
-MANY = 4096  # terms; beyond, nothing is multiplied out
-SHORT = 10_000  # a weight is taken for a fraction with no larger denominator where it is that but for rounding
+MANY = 4096  # maximum number of terms for multiplying out
+SHORT = 10_000  # largest denominator of a fraction recognized in a rounded weight
 ROUNDING = 1e-15  # relative
 
 
@@ -45,7 +45,7 @@ class TooManyTerms(ValueError):
 
 
 def exact(weight: float) -> Weight:
-    """The number that was meant: 0.1 is a tenth, and 3 * 0.3 are nine tenths."""
+    """The exact number of a rounded weight: 0.1 is a tenth, and 3 * 0.3 are nine tenths."""
     fraction = Fraction(weight)
     short = fraction.limit_denominator(SHORT)
     if abs(short - fraction) > ROUNDING * abs(fraction):
@@ -88,9 +88,9 @@ def adjoint(word: Word) -> Word:
 def multiplied_out(
     expression: Expression, inverse: Callable[[Factored], Polynomial] = lambda letter: {(letter,): 1}
 ) -> Polynomial:
-    """The words of an expression in which abbreviations and inverses are written out.
+    """The words of an expression with expanded abbreviations and inverses.
 
-    ``inverse`` gives what stands for the inverse of a small matrix.
+    ``inverse`` returns the words of the inverse of a small matrix.
     """
     match expression:
         case Identity():
@@ -118,8 +118,8 @@ Term = tuple[Weight, tuple[Expression, ...]]  # a weight and factors
 
 
 def as_expression(words: Mapping[Word, Weight], domain: Space | None, codomain: Space | None) -> Expression:
-    """The words as an expression with common factors taken out, first from the left, then from the right: what is
-    applied to equal things is applied to their sum, and what is equal is computed once."""
+    """The words as an expression with common factors extracted, first from the left, then from the right, so that equal
+    subexpressions are computed once and operators are applied to sums."""
     if not words:
         return Sum((), domain, codomain)
     return _sum(_terms(words, domain), domain, codomain)
@@ -178,7 +178,7 @@ def _common_end(words: Sequence[tuple[Expression, ...]]) -> tuple[Expression, ..
 
 
 def _chain(factors: Sequence[Expression], space: Space | None) -> Expression:
-    """The product of factors, with K for E_phi G."""
+    """The product of factors, with K in place of E_phi G."""
     factors = folded(tuple(factors))
     if not factors:
         return Identity(space)
@@ -189,7 +189,7 @@ def _chain(factors: Sequence[Expression], space: Space | None) -> Expression:
 
 
 def folded(factors: Word) -> Word:
-    """The factors with K for E_phi G, as the papers write."""
+    """The factors with K in place of E_phi G, as in the papers."""
     for pair, gain in (((E_phi, G), K), ((G.T, E_phi.T), K.T)):
         i = 0
         while i + 1 < len(factors):

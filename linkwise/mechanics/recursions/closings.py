@@ -1,7 +1,7 @@
-"""Constraints as equations between the two links that they join: rows by accelerations of these links alone.
+"""Constraints as equations between the two links that they join, in accelerations of these links alone.
 
-Poses and velocities go once over the links of a cluster, seen from the link that carries it; what a loop asks of its
-sides then costs the same however long the way around it is.
+Poses and velocities of a cluster's links are computed once, relative to the link that carries it.  The cost of a loop's
+equation is then independent of the length of the loop.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from ..spatial import Force, Motion
 from ..spatial.motion import NO_MOTION
 from ..spatial.pose import Pose, beyond
 from ..spatial.three import IDENTITY, ZERO
-from .loops import Station, Tie, Walk, side_of, way_of, with_length
+from .loops import Station, Tie, Walk, constraint_path, loop_side, with_length
 from .tree import Configuration
 
 
 @dataclass(frozen=True)
 class Closing:
-    """One loop or coupling: sum over links of force . acceleration, plus sum over joints of ratio times acceleration,
-    plus bias, is zero; row by row.
+    """One loop or coupling: the sum over links of force . acceleration, plus the sum over joints of ratio times
+    acceleration, plus bias, is zero; row by row.
 
     loop     index among the constraints of the mechanism
     rows     among all constraints
-    on       by link (that which carries the cluster too, -1 the ground): a force per row, in its internal frame
-    joints   (link, ratio): joints with one coordinate, of a coupling
-    bias     by row, with accelerations of links as an inertial observer sees them
-    errors   by row: what must vanish, and its rate
-    rates    by row, less the rate that a drive asks for
-    aims     by row: the rate that a drive asks for
+    on       by link (including the cluster's parent, -1 for the ground): a force per row, in its internal frame
+    joints   (link, ratio): joints with one coordinate, for a coupling
+    bias     by row, with accelerations of links for an inertial observer
+    errors   by row: closure error and its rate
+    rates    by row, less the prescribed rate of a drive
+    aims     by row: the prescribed rate of a drive
     """
 
     loop: int
@@ -53,12 +53,12 @@ def closings(
     v: Sequence[Scalar],
 ) -> list[Closing]:
     """The constraint equations of a cluster."""
-    around = _Around(at, cluster, spins, v)
+    around = _RelativeLinks(at, cluster, spins, v)
     return [around.closing(number) for number in cluster.loops]
 
 
-class _Around:
-    """Poses (6 numbers each) and velocities of the links of a cluster against the link that carries it."""
+class _RelativeLinks:
+    """Poses (6 numbers each) and velocities of the links of a cluster relative to the link that carries it."""
 
     def __init__(
         self, at: Configuration, cluster: Cluster, spins: Sequence[AngularVelocity], v: Sequence[Scalar]
@@ -85,18 +85,18 @@ class _Around:
         rows = self.at.tree.mechanism.constraints.rows(loop.name)
         numbers = tuple(range(rows.start, rows.stop))
         if not isinstance(loop, Loop):
-            way = way_of(self.at, loop)
-            assert isinstance(way, Tie)
-            rates = [self.velocities_of_joints[i][0] for i, _ in way.bodies]
-            aim = way.aim
-            rate = dot((ratio for _, ratio in way.bodies), rates) - aim.velocity
-            bias = way.turning(rates) - aim.acceleration
-            return Closing(number, numbers, {}, way.bodies, [bias], way.closure(), [rate], [aim.velocity])
+            path = constraint_path(self.at, loop)
+            assert isinstance(path, Tie)
+            rates = [self.velocities_of_joints[i][0] for i, _ in path.bodies]
+            aim = path.aim
+            rate = dot((ratio for _, ratio in path.bodies), rates) - aim.velocity
+            bias = path.turning(rates) - aim.acceleration
+            return Closing(number, numbers, {}, path.bodies, [bias], path.closure(), [rate], [aim.velocity])
         return self._link_closing(number, numbers, loop)
 
     def _link_closing(self, number: int, numbers: tuple[int, ...], loop: Loop) -> Closing:
         tree = self.at.tree
-        (a, side_a), (b, side_b) = (side_of(tree, loop, link, pose) for link, pose in _sides(loop))
+        (a, side_a), (b, side_b) = (loop_side(tree, loop, link, pose) for link, pose in _sides(loop))
         world_a, world_b = (beyond(self.poses[i], side) for i, side in ((a, side_a), (b, side_b)))
         inverse = world_a[0].T
         end = inverse.times(world_b[0]), inverse @ (world_b[1] - world_a[1])
@@ -119,7 +119,7 @@ class _Around:
         return Closing(number, numbers, on, (), bias, walk.closure(), rates, [aim.velocity] * len(numbers))
 
     def _swinging(self, walk: Walk, velocity: Motion) -> Motion:
-        """The rate of the relative velocity along A's axes, while the links' accelerations are zero."""
+        """The rate of the relative velocity along A's axes, for zero accelerations of the links."""
         total = NO_MOTION
         turning = ZERO  # of A, along its own axes
         for station in walk.sides:

@@ -1,8 +1,8 @@
 """Clusters in the sweeps of forward dynamics: composite bodies inside a cluster, articulated bodies between them.
 
-A cluster of links that loops or mimic joints tie together behaves towards its parent as one link does: with the
-articulated inertia of what hangs on it in place of its links' own, its mass matrix M and the forces F of its columns on
-the parent come from composite bodies, a = K y + k are the accelerations that ties allow, and then
+A cluster of links coupled by loops or mimic joints acts on its parent like a single link.  Links are replaced by the
+articulated inertias of outer clusters on them.  The mass matrix M and the forces F of its columns on the parent come
+from composite bodies, a = K y + k are the allowed accelerations, and then
 
     D = K* M K,   P+ = C - (F K) D^-1 (F K)*,   z+ = f + (F K) D^-1 eps
 
@@ -58,7 +58,7 @@ class ClusterDynamics:
         return self.at.joint_kinematics[i]
 
     def coordinate(self, column: Column) -> tuple[int, Scalar]:
-        """The index in v of a joint's degree of freedom, and the ratio to it."""
+        """The index in v of a joint's degree of freedom, and the ratio to this coordinate."""
         body = self.at.tree.mechanism.bodies[column[0]]
         return self.at.tree.mechanism.v_index(body.joint).start + column[1], body.mimic.ratio if body.mimic else 1.0
 
@@ -89,7 +89,7 @@ class ClusterDynamics:
         return sums, total
 
     def _inertia_at_parent(self, i: int, inertia: Inertia) -> Inertia:
-        """An inertia at link i as its parent sees it."""
+        """An inertia at link i, in its parent's frame."""
         transform = self.kinematics(i).transform
         if isinstance(inertia, RigidInertia):
             return transform.inertia_back(inertia)
@@ -125,7 +125,7 @@ class ClusterDynamics:
     # -- motion along k ---------------------------------------------------------------------------------
 
     def accelerations(self, parent: Motion, rates: Mapping[int, Scalar]) -> dict[int, Motion]:
-        """Accelerations of the links, from that of the parent and those of the coordinates."""
+        """Accelerations of the links, from the accelerations of the parent and of the coordinates."""
         motions: dict[int, Motion] = {}
         joint_rates = self.joint_values(rates)
         for i in self.cluster.bodies:
@@ -170,7 +170,7 @@ def _sum(a: Inertia, b: Inertia) -> Inertia:
 
 @dataclass(frozen=True)
 class ClusterArticulation:
-    """A cluster after elimination: what it leaves on its parent, and how it answers the parent's acceleration."""
+    """A cluster after elimination: its load on the parent, and its response to the parent's acceleration."""
 
     dynamics: ClusterDynamics
     motion: Solution
@@ -195,8 +195,8 @@ class ClusterArticulation:
 def articulate_cluster(
     dynamics: ClusterDynamics, motion: Solution, tau: Mapping[int, Scalar], ground: Motion
 ) -> tuple[ClusterArticulation, ArticulatedInertia | None, Force | None]:
-    """Eliminate the joints of a cluster; ``ground`` is the acceleration of the ground.  With it what is left on the
-    parent, for a parent that is not the ground."""
+    """Eliminate the joints of a cluster; ``ground`` is the acceleration of the ground. Also returns the load on the
+    parent, unless that is the ground."""
     at_rest = NO_MOTION if dynamics.cluster.parent >= 0 else ground
     felt, force = dynamics.forces(at_rest, motion.offset)
     composites, composite = dynamics.composites()

@@ -1,19 +1,19 @@
 """Clusters by one sparse elimination of their equations of motion in accelerations of links and multipliers.
 
-The stationary point of
+The solution is the stationary point of
 
     1/2 alpha* P alpha + alpha* z + y* (C alpha + r) + 1/2 y* S y
 
-over accelerations alpha of links, and numbers y: multipliers of constraints between links, and accelerations of joints
-that several links or couplings share.  A joint is eliminated as in articulated bodies, which takes its link to the
-parent, with K = P H*, K_y = C_y H*, D = H P H* and G = K D^-1:
+over accelerations alpha of links and numbers y.  These are multipliers of constraints between links, and accelerations
+of joints that several links or couplings share.  A joint is eliminated as in articulated bodies, which takes its link
+to the parent, with K = P H*, K_y = C_y H*, D = H P H* and G = K D^-1:
 
     P -> X* (P - K G*) X,   C_y -> (C_y - K_y G*) X,   S_yz -> S_yz - K_y D^-1 K_z*,
 
-and so are, between two links, what constraints that have been eliminated leave (articulated inertia of two ports).
-Multipliers are eliminated by blocks, a constraint each: - S is positive once the joints around the loop are.
-The order decides what it costs, and nothing else: multipliers last give the Delassus matrix, multipliers at the link
-that all ways around their loop share constrained articulated bodies (LCABA), earlier ones keep ladders of loops narrow.
+and likewise for the terms between two links that eliminated constraints leave (articulated inertia of two ports).
+Multipliers are eliminated in blocks of one constraint: - S is positive definite once the joints around the loop are
+eliminated.  The order affects only the cost.  Multipliers last give the Delassus matrix; multipliers at the common link
+of their loop, constrained articulated bodies (LCABA); earlier ones keep ladders of loops narrow.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..spatial.motion import NO_FORCE, NO_MOTION
 from .closings import Closing
 from .cluster import ClusterDynamics
 
-SUFFICIENT = 1e-7  # pivots relative to the size of their block: errors of accelerations are about round-off over this
+SUFFICIENT = 1e-7  # pivots by the size of their block: errors of accelerations are about round-off over this
 
 Number = int  # of y: a row of constraints, or -1 - c for the acceleration of coordinate c
 
@@ -47,12 +47,12 @@ def _transposed(columns: Columns) -> Columns:
 
 
 class ConstraintSweep:
-    """One cluster at one state under elimination, step by step: ``articulate`` and ``eliminate``.
+    """Elimination of one cluster at one state, step by step: ``articulate`` and ``eliminate``.
 
-    inertias, forces   P and z by link, the parent of the cluster last to remain
+    inertias, forces   P and z by link; the parent of the cluster remains last
     on                 C by link and number
     between            by pairs of links: forces on the first per acceleration of the second
-    couplings          S by pairs of numbers in order
+    couplings          S by ordered pairs of numbers
     rest               r
     """
 
@@ -75,8 +75,8 @@ class ConstraintSweep:
         self.between: dict[tuple[int, int], Columns] = {}
         self.couplings: dict[Number, dict[Number, Scalar]] = {}
         self.rest: dict[Number, Scalar] = {}
-        self.reach: dict[Number, Scalar] = {}  # what S of a constraint alone in its block would be at most
-        self.pivots: list[tuple[Scalar, Scalar]] = []  # of multipliers, with what they are compared with
+        self.reach: dict[Number, Scalar] = {}  # upper bound of S for a constraint alone in its block
+        self.pivots: list[tuple[Scalar, Scalar]] = []  # pivots of multipliers, with their reference values
         self._back: list[Callable[[_Motions], None]] = []
         for i in dynamics.cluster.bodies:
             link, load = dynamics.links[i], dynamics.loads[i]
@@ -159,7 +159,8 @@ class ConstraintSweep:
     # -- elimination --------------------------------------------------------------------------------------
 
     def articulate(self, i: int) -> None:
-        """Take link i to its parent, its joint eliminated, or among the numbers y where that is shared."""
+        """Eliminate link i by moving its inertia to its parent. Its joint is eliminated, or becomes one of the numbers
+        y if shared."""
         dynamics = self.dynamics
         kinematics, spin = dynamics.kinematics(i), dynamics.spins[i]
         parent, motions = dynamics.links[i].parent, kinematics.motion
@@ -251,13 +252,13 @@ class ConstraintSweep:
             self._add_force(parent, force_to_parent(kinematics, spin, inertia, force))
 
     def _divided(self, factor: Factor, forces: Sequence[Force]) -> list[Force]:
-        """D^-1 times the numbers of forces, one force for each degree of freedom of a joint."""
+        """D^-1 times the components of forces, one force for each degree of freedom of a joint."""
         rows = [factor.solve(list(numbers)) for numbers in zip(*(force.flat() for force in forces), strict=True)]
         return [Force.of([row[k] for row in rows]) for k in range(len(forces))]
 
     def _subtract_products(self, i: int, forces: Sequence[Force], j: int, answers: Sequence[Force]) -> None:
-        """What sums of products of forces on i and on j take from what is between the two links, or from the inertia of
-        one."""
+        """Subtract sums of products of forces on i and on j from the term between the two links, or from the inertia if
+        i = j."""
         for force, answer in zip(forces, answers, strict=True):
             a, b = force.flat(), answer.flat()
             if i == j:
@@ -266,8 +267,8 @@ class ConstraintSweep:
                 self._add_between(i, j, [force * (-x) for x in b])
 
     def _reach(self, on: Mapping[Number, Force], motions: Sequence[Motion], d: Sequence[Sequence[Scalar]]) -> None:
-        """How far a joint could move constraints at most: of those alone in their block, which have nothing else to be
-        compared with."""
+        """Record the maximum mobility of constraints by a joint: the reference value of constraints alone in their
+        block."""
         for y, force in on.items():
             if y in self.reach:
                 length = 1.0 / self.units.row(y) if self.units.row(y) != 1.0 else 1.0
@@ -277,7 +278,7 @@ class ConstraintSweep:
                     self.reach[y] = self.reach[y] + size * h / d[k][k]
 
     def eliminate(self, block: Sequence[Number]) -> None:
-        """Solve for numbers y together."""
+        """Eliminate the numbers y of a block together."""
         matrix = [[-self.couplings[y].get(z, 0.0) for z in block] for y in block]
         factor = Factor.of(matrix)
         if block[0] >= 0:
@@ -325,7 +326,7 @@ class ConstraintSweep:
         self._back.append(moved)
 
     def _compare(self, block: Sequence[Number], matrix: Sequence[Sequence[Scalar]], factor: Factor) -> None:
-        """Pivots of multipliers, and the typical size of their block, dimensionless but for a factor of both."""
+        """Record pivots of multipliers with the typical size of their block, dimensionless up to a common factor."""
         if len(block) == 1:
             size = self.reach.get(block[0], 0.0)
             self.pivots.append((factor.pivots[0], matrix[0][0] if is_zero(size) else size))
@@ -348,7 +349,7 @@ class ConstraintSweep:
 
     @property
     def status(self) -> Scalar:
-        """Above 1 where all pivots are large enough; small, or negative, where they are not."""
+        """Above 1 if all pivots are large enough; small or negative otherwise."""
         smallest: Scalar = 2.0
         for pivot, size in self.pivots:
             ratio = pivot / (size * SUFFICIENT)
@@ -357,7 +358,7 @@ class ConstraintSweep:
 
     @property
     def margin(self) -> Scalar:
-        """Positive where pivots are large enough, without a division."""
+        """Positive if all pivots are large enough; computed without a division."""
         smallest: Scalar = 1.0
         for pivot, size in self.pivots:
             margin = pivot - size * SUFFICIENT
@@ -375,11 +376,11 @@ class ConstraintSweep:
         return at.rates, {i: at.links[i] for i in self.dynamics.cluster.bodies}
 
     def multipliers(self, parent: Motion) -> dict[int, Scalar]:
-        """Multipliers by constraint, of those that are solved for."""
+        """Multipliers by constraint, of those solved for."""
         return {y: value for y, value in self.motions(parent).numbers.items() if y >= 0}
 
     def constraint_forces(self, parent: Motion) -> dict[int, Scalar]:
-        """-G* lambda by coordinate: what constraints do to joints, from the forces on the links that they join."""
+        """-G* lambda by coordinate, from the constraint forces on links."""
         multipliers, dynamics = self.multipliers(parent), self.dynamics
         joint_forces: dict[int, Scalar] = dict.fromkeys(dynamics.cluster.coordinates, 0.0)
         felt: dict[int, Force] = {}
@@ -401,7 +402,7 @@ class ConstraintSweep:
         return joint_forces
 
     def motions(self, parent: Motion) -> _Motions:
-        """Base to tip: all that has been eliminated, from the acceleration of the parent."""
+        """Base to tip: all eliminated unknowns, from the acceleration of the parent."""
         at = _Motions({self.parent: parent}, {}, {})
         for moved in reversed(self._back):
             moved(at)
@@ -410,7 +411,7 @@ class ConstraintSweep:
 
 @dataclass(frozen=True)
 class _Motions:
-    """Accelerations of links, numbers y, accelerations of coordinates, as far as they are known."""
+    """Accelerations of links, numbers y, and accelerations of coordinates, filled during back-substitution."""
 
     links: dict[int, Motion]
     numbers: dict[Number, Scalar]
@@ -432,5 +433,5 @@ def _adjoint_product(columns: Columns, motion: Motion) -> Force:
 
 
 def _remove_free_components(force: Force, free: frozenset[int]) -> Force:
-    """The force with exact zeros along which a joint moves freely."""
+    """The force with exact zeros in components along which a joint moves freely."""
     return Force.of([0.0 if k in free else x for k, x in enumerate(force.flat())])

@@ -1,8 +1,8 @@
-"""A tree of links that rotate in one plane, seen in axes that do not rotate with them.
+"""A tree of links that rotate in one plane, in axes that do not rotate with them.
 
-With the angles of links against the base in place of those between links, no vector has to be rotated from one link to
-the next: what remains of a change of frame is a translation, whose direction depends on the angle, as that of the first
-moments of mass does.
+With the angles of links relative to the base in place of joint angles, no vector has to be rotated from one link to the
+next: changes of frame are translations, whose direction depends on the angle, like the direction of first moments of
+mass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def rotates_in_a_plane(tree: Tree) -> bool:
 
 
 class _Direction(NamedTuple):
-    """Direction of a link against the base: the angle, and the rotation by it."""
+    """Direction of a link relative to the base: the angle, and its rotation."""
 
     angle: Scalar
     rotation: Rotation
@@ -51,7 +51,7 @@ class FixedAxes(Configuration):
 
     def _place(self, i: int, parent: _Direction | None) -> _Direction:
         link, (angle,) = self.tree.links[i], self.coordinates[i]
-        if parent is None:  # what the joint adds to its angle is a constant rotation of the axes
+        if parent is None:  # the constant offset of a joint's angle is a constant rotation of the axes
             transform = link.place.then(Transform((turn(rotation_about(2, link.spin), link.quarter_turns),)))
         else:
             angle = angle + (link.spin + link.quarter_turns * (math.pi / 2)) + parent.angle

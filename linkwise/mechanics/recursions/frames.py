@@ -2,9 +2,9 @@
 minimises the numbers in the steps to the next link (modified Denavit-Hartenberg frames, saha1999 App. A).
 
 With the canonical frame C (z along the joint axis) of a link, the internal frame is C Tz(slide) Rz(turn).  Its origin
-is the foot of the common normal with the parent's axis, its x is along the common normal with the next axis.
-A child whose axis is neither parallel nor nearly parallel to its parent's then stands at T(a, 0, d) Rx(alpha):
-three numbers instead of six, one shift in the parent's own frame, and its turn becomes an offset of its angle.
+is the foot of the common normal with the parent's axis, its x is along the common normal with the next axis. A child
+whose axis is not nearly parallel to its parent's then has the pose T(a, 0, d) Rx(alpha): three numbers instead of six,
+with one shift in the parent's own frame.  Its turn becomes an offset of its angle.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from ...mechanism import Body, Mechanism
 from ...mechanism.scales import scales
 
-ROUND_OFF = 1e-14  # radians, or of the mechanism's length: noise of the frame computation itself is smaller
-SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common normal may lie far away
-FAR = 3.0  # a frame slides no further than so many times the distance between its joint and the one before
+ROUND_OFF = 1e-14  # radians, or relative to the mechanism's length: larger than the noise of the frame computation
+SKEW_ENOUGH = 0.3  # sine of the angle between axes below which the common normal may be far away
+FAR = 3.0  # maximum slide of a frame, relative to the distance between its joint and the previous one
 
 
 class Placement(NamedTuple):
@@ -61,14 +61,14 @@ def canonical_steps(mechanism: Mechanism) -> Steps:
 
 
 def choose_frames(mechanism: Mechanism, movable: set[int], steps: Steps | None = None) -> list[FrameChoice]:
-    """One choice per body.  ``movable``: bodies whose own and whose children's poses are constants."""
+    """One choice per body. ``movable``: bodies for which their own pose and their children's poses are constants."""
     return chosen_and_placed(mechanism, movable, steps or canonical_steps(mechanism))[0]
 
 
 def chosen_and_placed(
     mechanism: Mechanism, movable: set[int], steps: Steps
 ) -> tuple[list[FrameChoice], list[Placement]]:
-    """One choice per body, and where that puts it (``place``)."""
+    """One choice per body, and its placement (``place``)."""
     choices: list[FrameChoice] = []
     placements: list[Placement] = []
     sizes = [1] * len(mechanism.bodies)  # of the subtrees
@@ -199,7 +199,7 @@ def _snap_turn(angle: float) -> float:
 
 
 def _clean(values: np.ndarray, scale: float) -> np.ndarray:
-    """Noise becomes an exact 0 (or an exact unit entry of a rotation)."""
+    """Replace noise by an exact 0 (or an exact unit entry of a rotation)."""
     noise = ROUND_OFF * scale
     if values.ndim == 1:
         return np.array([0.0 if abs(x) < noise else x for x in values.tolist()])

@@ -1,16 +1,16 @@
-"""Clusters whose loops hold or let go: multipliers in the metric of the mass matrix.
+"""Clusters with active and inactive loops: multipliers in the metric of the mass matrix.
 
-With M = R R*, W = R^-1 G* and Q a basis of the columns of W of loops that hold, the accelerations of a cluster and the
+With M = R R*, W = R^-1 G* and Q a basis of the columns of W of active loops, the accelerations of a cluster and the
 multipliers are
 
     M a + F* alpha + h = tau - G* lambda,  G a + bias = 0:   R* a = (1 - Q Q*) x + w,   W lambda = Q Q* x - w
 
-with x = R^-1 (tau - h - F* alpha), alpha the acceleration of the parent link and w the shortest vector that W* takes to
--bias; and the cluster leaves on its parent
+with x = R^-1 (tau - h - F* alpha), alpha the acceleration of the parent link and w the shortest vector with W* w =
+-bias; and the load of the cluster on its parent is
 
     P+ = C - F R^-* (1 - Q Q*) R^-1 F*,   z+ = f + F a  for alpha = 0.
 
-A loop that lets go has no part in Q, whatever the state: one code serves all masks.
+Inactive loops do not enter Q, whatever the state: one code serves all masks.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ..spatial.motion import NO_MOTION
 from .cluster import ClusterDynamics
 
 WITHOUT_INERTIA = (
-    1e-12  # what is left of a diagonal entry of M, by its size, below which something moves without inertia
+    1e-12  # remainder of a diagonal entry of M, relative to the entry, below which a motion has no inertia
 )
-Split = tuple[list[Scalar], list[Scalar]]  # coefficients by Q, and what is orthogonal to it
+Split = tuple[list[Scalar], list[Scalar]]  # coefficients in Q, and the part orthogonal to it
 
 
 class HeldMass:
-    """M a + G* lambda = f, G a = rates under the loops that hold, for any f and rates.  Vectors over coordinates go
-    from the last coordinate to the first: M is factored in that order, as it keeps the zeros of branches.
+    """M a + G* lambda = f, G a = rates under the active loops, for any f and rates.  Vectors over coordinates are
+    ordered from the last coordinate to the first: M is factored in that order, which keeps the zeros of branches.
 
-    mass     M by pairs of coordinates; what is not there is zero
-    active   1 of each of ``rows`` that holds, 0 of the others
-    units    of rows and of their multipliers, by which the least are meant
-    loops    W made orthogonal
-    doubt    0 where it is clear which constraints count, 1 or more where it is not
+    mass     M by pairs of coordinates; absent entries are zero
+    active   1 for each of ``rows`` that is active, otherwise 0
+    units    of rows and of their multipliers, for least norms
+    loops    W orthogonalized
+    doubt    0 if the independent constraints are clear, otherwise 1 or more
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class HeldMass:
         return self.loops.split(self.factor.half_inverse([forces[c] for c in self.coordinates]))
 
     def accelerations(self, rest: Sequence[Scalar], kept: Sequence[Scalar]) -> dict[int, Scalar]:
-        """a, from what is orthogonal to Q, and w in Q."""
+        """a, from the part orthogonal to Q and from w in Q."""
         total = [a + b for a, b in zip(rest, self.loops.within(kept), strict=True)] if kept else rest
         return dict(zip(self.coordinates, self.factor.half_inverse_adjoint(total), strict=True))
 
@@ -130,9 +130,9 @@ def hold_cluster(
     tau: Mapping[int, Scalar],
     ground: Motion,
 ) -> tuple[HeldCluster, ArticulatedInertia | None, Force | None]:
-    """Eliminate the joints of a cluster under the loop constraints ``rows``, of which those hold whose number in
-    ``active`` is not 0 but 1, in ``units`` of constraints and of multipliers; ``ground`` is the acceleration of the
-    ground.  With it what is left on the parent, for a parent that is not the ground."""
+    """Eliminate the joints of a cluster under the loop constraints ``rows``, which hold where ``active`` is 1.
+    ``units`` are of constraints and of multipliers, ``ground`` is the acceleration of the ground.  Also returns the
+    load on the parent, unless that is the ground."""
     coordinates = dynamics.cluster.coordinates[::-1]
     hangs_on_link = dynamics.cluster.parent >= 0
     felt, force = dynamics.forces(NO_MOTION if hangs_on_link else ground, dict.fromkeys(coordinates, 0.0))

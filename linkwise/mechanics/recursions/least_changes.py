@@ -1,5 +1,5 @@
 """The least changes of coordinates that close loops, and of velocities that keep them closed: a sweep as for
-accelerations, over links without mass whose joints alone resist, by one over the square of their unit.
+accelerations, over massless links with inertia 1 / unit^2 at the joints.
 
 Minimize 1/2 u* W u under G u + g = 0, with W = diag(1 / unit^2): the equations of motion of joints with armature W,
 without velocities, gravity and forces, and g in place of the bias of the constraints.
@@ -72,7 +72,7 @@ class LeastChanges:
 
     @property
     def extremes(self) -> list[tuple[Scalar, Scalar]]:
-        """The extreme pivots, and the numbers that they are compared with."""
+        """The extreme pivots, and their reference values."""
         return self._closing.pivots
 
     @cached_property

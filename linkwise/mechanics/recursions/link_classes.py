@@ -1,7 +1,7 @@
 """Link classes: links with the same computation and different numbers.
 
-Two links are of a class if their joints are, if their numbers vanish at the same places, so that what folds away at one
-does at the other, and if they stand alike in the tree: on the ground or not, carrying others or not.
+Two links are in one class if their joints are of one kind, if their numbers vanish at the same places, so that the same
+operations fold away, and if their positions in the tree are alike: on the ground or not, carrying others or not.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..scalar import Scalar
 from ..spatial import Transform, Translation
 from ..spatial.factors import Orientation
 
-FEW = 64  # of so many links one is too rare for a class of its own
-Standing = tuple[bool, bool, bool]  # on the ground, carries others, is the first to pass something on
-Form = Any  # of a value: what ``assembled`` needs besides its numbers
+FEW = 64  # maximum number of links for which a separate class is too rare
+Standing = tuple[bool, bool, bool]  # on the ground, carries others, first to pass something on
+Form = Any  # structure of a value: what ``assembled`` needs besides its numbers
 
 
 def taken_apart(value: Any) -> tuple[Form, list[Scalar]]:
@@ -41,7 +41,7 @@ def taken_apart(value: Any) -> tuple[Form, list[Scalar]]:
 
 
 def assembled(form: Form, numbers: Sequence[Scalar]) -> Any:
-    """The value of a form with these numbers."""
+    """The value with this form and these numbers."""
     rest = iter(numbers)
 
     def value_of(part: Form) -> Any:
@@ -65,10 +65,10 @@ class LinkClass:
 
     links      their numbers in the tree, ascending
     example    the first of them
-    table      (links, numbers) of ``example``'s numbers for all of them
-    grounded   they stand on the ground
-    carries    they carry other links
-    first      what they pass on is the first that their parents get, in a sweep from tip to base
+    table      (links, numbers): the numbers of ``example``, for all of them
+    grounded   whether they are on the ground
+    carries    whether they carry other links
+    first      whether their message is the first that their parents receive, in a sweep from tip to base
     """
 
     links: tuple[int, ...]
@@ -80,16 +80,15 @@ class LinkClass:
 
     @cached_property
     def varies(self) -> np.ndarray:
-        """Which numbers differ among the links. A link alone in its class is compiled like a member of a larger one,
-        so that variants of a mechanism share the code.
-        """
+        """Whether each number differs among the links. A link alone in its class is compiled like a member of a larger
+        one, so that variants of a mechanism share the code."""
         if len(self.links) == 1:
             return np.array([_folding(number) is None for number in self.table[0].tolist()], bool)
         return (self.table != self.table[0]).any(axis=0)
 
     def link(self, numbers: Sequence[Scalar]) -> Link:
-        """The link with the given ``numbers`` where they vary."""
-        (form, values), rest = taken_apart(_numbers_of(self.example)), iter(numbers)
+        """The link with the given ``numbers`` for varying entries."""
+        (form, values), rest = taken_apart(_numbers(self.example)), iter(numbers)
         values = [next(rest) if varies else value for value, varies in zip(values, self.varies, strict=True)]
         of_joint, transform, spin, inertia, regrouped, armature, user = assembled(form, values)
         return dataclasses.replace(
@@ -104,12 +103,12 @@ class LinkClass:
         )
 
 
-def link_classes_of(links: Sequence[Link], marked: Collection[int] = ()) -> list[LinkClass]:
-    """The link classes of a tree, in order of their first links. ``marked`` links and those on the paths to them get
+def classify_links(links: Sequence[Link], marked: Collection[int] = ()) -> list[LinkClass]:
+    """The link classes of a tree, in order of their first links.  ``marked`` links and those on the paths to them get
     classes of their own.
 
-    A link that has few of its class is taken as one in a general position, in which nothing folds away; and if there
-    are still few, as one with an armature too.  If it is the only one then, it stays as it is.
+    A link with a rare class is generalized to one in a general position, in which nothing folds away; if its class is
+    still rare, also to one with an armature.  A link without any others of its class is not generalized.
     """
     few = max(2, len(links) // FEW)
     last_child = {link.parent: i for i, link in enumerate(links)}
@@ -139,7 +138,7 @@ def link_classes_of(links: Sequence[Link], marked: Collection[int] = ()) -> list
 
 
 def _marks(links: Sequence[Link], marked: Collection[int]) -> list[Hashable]:
-    """For every link, the marked links that it carries or is."""
+    """For every link, the marked links in its subtree, including itself."""
     carried: list[set[int]] = [{i} if i in marked else set() for i in range(len(links))]
     for i in reversed(range(len(links))):
         if links[i].parent >= 0 and carried[i]:
@@ -147,7 +146,7 @@ def _marks(links: Sequence[Link], marked: Collection[int]) -> list[Hashable]:
     return [(frozenset(beyond), i if i in marked else None) for i, beyond in enumerate(carried)]
 
 
-def _numbers_of(link: Link) -> tuple[Any, ...]:
+def _numbers(link: Link) -> tuple[Any, ...]:
     of_joint = tuple(getattr(link.joint, name) for name in link.joint.canonical_numbers or ())
     return (of_joint, link.place, link.spin, link.inertia, link.regrouped, link.armature, link.user)
 
@@ -190,7 +189,7 @@ def _joint_numbers(link: Link) -> list[float]:
     return taken_apart([getattr(link.joint, name) for name in link.joint.canonical_numbers or ()])[1]
 
 
-#: How a link is written, and which of its numbers must fold away alike: from special classes to general ones
+#: Forms of a link and the numbers that must fold away alike, from special classes to general ones.
 LEVELS: tuple[tuple[Callable[[Link], Link], Callable[[Link], list[float]]], ...] = (
     (lambda link: link, _plain_numbers),
     (_general, lambda link: [*_joint_numbers(link), *link.armature]),
@@ -199,7 +198,7 @@ LEVELS: tuple[tuple[Callable[[Link], Link], Callable[[Link], list[float]]], ...]
 
 
 def _folding(number: float) -> float | None:
-    """The number, if operations with it fold away."""
+    """The number, if operations with it fold away; otherwise None."""
     return number if number in (0.0, 1.0, -1.0) else None
 
 

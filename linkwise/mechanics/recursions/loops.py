@@ -1,9 +1,9 @@
-"""Loops and couplings of a tree at one configuration: how motions of links change what must vanish.
+"""Loops and couplings of a tree at one configuration: derivatives of closure errors by motions of links.
 
-Every loop is walked from its side A to its side B, inward to the first link that both sides share and out again, as if
-A stood still.  The joint that closes the loop then judges the pose of B in A: ``Joint.closure`` is the complement of
-what it allows, so no virtual links or coordinates remain (spencer2004, end of A.3.3).  Couplings are functions of a few
-coordinates, mostly linear ones, and stand among the loops as they do in ``Mechanism.loops``.
+Every loop is walked from its side A to its side B, inward to their common link and out again, relative to A.  The joint
+that closes the loop then evaluates the pose of B in A: ``Joint.closure`` is the complement of its motions, so no
+virtual links or coordinates remain (spencer2004, end of A.3.3).  Couplings are functions of a few coordinates, mostly
+linear ones, in the order of ``Mechanism.loops``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 ByJoint = Sequence[Sequence[Scalar]]  # numbers of every joint of the tree
 SIDES = ("pose_a", "pose_b")  # fields of ``Loop``
-LENGTH = "length"  # of a distance between two links
-AROUND_THE_LOOPS = "around the loops"  # what emitted code is labelled with
-ROUND_OFF = 1e-15  # of the distances between constant frames: what is smaller is noise of multiplying these
+LENGTH = "length"  # length of a distance between two links
+AROUND_THE_LOOPS = "around the loops"  # labels of emitted code
+ROUND_OFF = 1e-15  # relative to the distances between constant frames: smaller values are noise of multiplying these
 
 
 class Aim(NamedTuple):
@@ -44,8 +44,8 @@ class Aim(NamedTuple):
     acceleration: Scalar = 0.0
 
 
-def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
-    """The aim of a loop; refused where a drive is a function of an unknown time."""
+def loop_aim(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
+    """The aim of a loop; raises if a drive is a function of an unknown time."""
     if loop.drive is None:
         return Aim()
     if asked is None:
@@ -59,8 +59,8 @@ def aim_of(loop: Constraint, asked: Sequence[Scalar] | None) -> Aim:
 
 @dataclass(frozen=True)
 class Station:
-    """A link on the way from A to B: whether its motion moves B against A (1) or A against B (-1), and the pose of its
-    internal frame in A."""
+    """A link on the path from A to B: the sign of its motion in the motion of B relative to A (1 or -1), and the pose
+    of its internal frame in A."""
 
     link: int
     sense: float
@@ -69,13 +69,13 @@ class Station:
 
 @dataclass(frozen=True)
 class Walk:
-    """The way from side A to side B.
+    """The path from side A to side B.
 
     rows       of the loop among all constraints
-    stations   the joints on the way, as the links that they move
-    sides      the links that carry A and B; none that is the ground, and none where one link carries both
+    stations   the joints on the path, as the links that they move
+    sides      the links that carry A and B, without the ground; empty if one link carries both
     end        the pose of B in A, both in the joint's canonical axes
-    asked      of the closure, by a drive: its value, rate and second rate
+    asked      prescribed closure of a drive: value, rate and second rate
     """
 
     loop: Loop
@@ -87,16 +87,16 @@ class Walk:
 
     @property
     def aim(self) -> Aim:
-        return aim_of(self.loop, self.asked)
+        return loop_aim(self.loop, self.asked)
 
     def closure(self) -> list[Scalar]:
-        """The numbers that must vanish; zeros where velocities alone are constrained."""
+        """The numbers that must vanish; zeros for velocity constraints."""
         errors = [x - self.aim.position for x in self.loop.kind.closure(*self.end)]
         return [*errors, *[0.0] * (self.loop.n_constraints - len(errors))]
 
     @cached_property
     def gradient(self) -> list[Force]:
-        """How the closure changes per unit motion of B against A, at B's origin along A's axes: one row each."""
+        """Derivatives of the closure per unit motion of B relative to A, at B's origin along A's axes: one row each."""
         units = [[1.0 if i == k else 0.0 for i in range(6)] for k in range(6)]
         columns = [
             [parts(x)[1] for x in self.loop.kind.closure(*self._moving(Motion.of(unit), None))] for unit in units
@@ -104,11 +104,11 @@ class Walk:
         return [*(Force.of(row) for row in zip(*columns, strict=True)), *self.loop.kind.sliding(*self.end)]
 
     def closure_rate(self, relative: Motion) -> list[Scalar]:
-        """How the closure changes when B moves against A."""
+        """The rate of the closure for a motion of B relative to A."""
         return [row.dot(relative) for row in self.gradient]
 
     def relative_motion(self, station: Station, motion: Motion) -> Motion:
-        """Motion of B against A, at B's origin along A's axes, for a motion of the station's link in link axes."""
+        """Motion of B relative to A, at B's origin along A's axes, for a motion of the station's link in link axes."""
         rotation, position = station.pose
         angular = rotation @ motion.angular
         linear = rotation @ motion.linear + angular.cross(self.end[1] - position)
@@ -123,9 +123,9 @@ class Walk:
         return self.closure_rate(relative)
 
     def acceleration(self, at: Configuration, rates: ByJoint, accelerations: ByJoint | None = None) -> list[Scalar]:
-        """G a + dG/dt v, for velocities and accelerations by joint; dG/dt v without these.
+        """G a + dG/dt v, for velocities and accelerations by joint; dG/dt v without accelerations.
 
-        Each joint's motion is carried along by those before it on the way, and changes by itself where H depends on
+        Each joint's motion is transported by the previous ones on the path, and has a rate of its own if H depends on
         coordinates.
         """
         velocity, change_rate = NO_MOTION, NO_MOTION
@@ -144,11 +144,11 @@ class Walk:
 
     @property
     def alignment(self) -> Scalar:
-        """``Joint.loop_alignment``: 1 where both sides coincide, -1 where they are back to back."""
+        """``Joint.loop_alignment``: 1 if both sides coincide, -1 if they are back to back."""
         return self.loop.kind.loop_alignment(*self.end)
 
     def motion_maps(self) -> list[list[Scalar]]:
-        """Rates of the closure per unit motion [omega; v] of side B against side A, in the frame ``pose_b``."""
+        """Rates of the closure per unit motion [omega; v] of side B relative to side A, in the frame ``pose_b``."""
         axes = self.end[0].times(Matrix3.from_rows(np.array(self.loop.kind.alignment).T.tolist())).columns()
         still = Vector3(0.0, 0.0, 0.0)
         units = [Motion(axis, still) for axis in axes] + [Motion(still, axis) for axis in axes]
@@ -159,8 +159,8 @@ class Walk:
         return tuple(station.link for station in self._stations(by_joints))
 
     def rates(self, motions: Mapping[int, Motion], by_joints: bool) -> list[Scalar] | None:
-        """How the closure changes with ``motions``, by links: those that joints add to them, or their own; None where
-        nothing moves."""
+        """Rates of the closure for ``motions`` by links: added by joints if ``by_joints``, otherwise motions of the
+        links; None if nothing moves."""
         moving = [s for s in self._stations(by_joints) if s.link in motions]
         if not moving:
             return None
@@ -170,7 +170,7 @@ class Walk:
         return self.closure_rate(relative)
 
     def force_on(self, i: int, multipliers: Sequence[Scalar], by_joints: bool) -> Force | None:
-        """The adjoint of ``rates``, at link i; None where it is an exact zero."""
+        """The adjoint of ``rates``, at link i; None for an exact zero."""
         if all(map(is_zero, multipliers)):
             return None
         for station in (s for s in self._stations(by_joints) if s.link == i):
@@ -182,15 +182,15 @@ class Walk:
         return self.stations if by_joints else self.sides
 
     def force_on_link(self, station: Station, force: Force) -> Force:
-        """The adjoint of ``relative_motion``: a force between A and B, at B's origin along A's axes, as the station's
-        link feels it."""
+        """The adjoint of ``relative_motion``: a force between A and B, at B's origin along A's axes, as a force on the
+        station's link."""
         rotation, position = station.pose
         moment = force.moment + (self.end[1] - position).cross(force.force)
         return Force(rotation.T @ moment, rotation.T @ force.force) * station.sense
 
     def curvature(self, relative: Motion, rate: Motion) -> list[Scalar]:
-        """Second derivative of the closure, and first of what is constrained of velocities, while B moves against A
-        with velocity ``relative`` and the components of that velocity, along A's axes, change at ``rate``."""
+        """Second derivative of the closure, and first derivative of velocity constraints, for a velocity ``relative``
+        of B relative to A whose components along A's axes change at ``rate``."""
         moving = self._moving(relative, rate)
         sliding = zip(self.loop.kind.sliding(*self.end), self.loop.kind.sliding(*moving), strict=True)
         return [
@@ -202,7 +202,7 @@ class Walk:
         ]
 
     def _moving(self, relative: Motion, rate: Motion | None) -> Pose:
-        """The pose of B in A as jets along a motion of B against A; without a rate, of first order."""
+        """The pose of B in A as jets along a motion of B relative to A; without a rate, of first order."""
         rotation, position = self.end
         spin, columns = relative.angular, rotation.columns()
         rotated = [Matrix3(*(spin.cross(column) for column in columns)).T]
@@ -219,10 +219,10 @@ class Tie:
     """A coupling of joints: the sum of ratio times coordinate less the offset must vanish.
 
     rows          of the coupling among all constraints
-    bodies        the links whose joints it ties together, with their ratios
+    bodies        the coupled links, with their ratios
     coordinates   of these joints
     joints        every joint of the tree
-    asked         of the sum, by a drive: its value, rate and second rate
+    asked         prescribed sum of a drive: value, rate and second rate
     """
 
     loop: Coupling
@@ -234,7 +234,7 @@ class Tie:
 
     @property
     def aim(self) -> Aim:
-        return aim_of(self.loop, self.asked)
+        return loop_aim(self.loop, self.asked)
 
     def closure(self) -> list[Scalar]:
         if not self.loop.keeps_position:
@@ -248,28 +248,28 @@ class Tie:
         return [dot((ratio for _, ratio in self.bodies), [rates[i][0] for i, _ in self.bodies])]
 
     def acceleration(self, at: Configuration, rates: ByJoint, accelerations: ByJoint | None = None) -> list[Scalar]:
-        """G a + dG/dt v, for velocities and accelerations by joint; dG/dt v without these."""
+        """G a + dG/dt v, for velocities and accelerations by joint; dG/dt v without accelerations."""
         turning = self.turning([rates[i][0] for i, _ in self.bodies])
         return [turning if accelerations is None else self.velocity(at, accelerations)[0] + turning]
 
     @property
     def alignment(self) -> Scalar:
-        """1, as it has no sides."""
+        """1, as a coupling has no sides."""
         return 1.0
 
     def motion_maps(self) -> list[list[Scalar]]:
-        """Zeros, as it has no sides."""
+        """Zeros, as a coupling has no sides."""
         return [[0.0] * 6]
 
     def links(self, by_joints: bool) -> tuple[int, ...]:
-        """The tied ones; with their parents where links move by themselves."""
+        """The coupled links; with their parents unless motions are ``by_joints``."""
         tied = [i for i, _ in self.bodies]
         parents = [self._parent(i) for i in tied if not by_joints and self._parent(i) >= 0]
         return tuple(dict.fromkeys([*tied, *parents]))
 
     def rates(self, motions: Mapping[int, Motion], by_joints: bool) -> list[Scalar] | None:
-        """How the coupling changes with ``motions``, by links: what joints add to them, or their own; None where
-        nothing moves."""
+        """Rates of the coupling for ``motions`` by links: added by joints if ``by_joints``, otherwise motions of the
+        links; None if nothing moves."""
         terms = []
         for i, ratio in self.bodies:
             parent = -1 if by_joints else self._parent(i)
@@ -280,7 +280,7 @@ class Tie:
         return [sum(terms[1:], terms[0])] if terms else None
 
     def force_on(self, i: int, multipliers: Sequence[Scalar], by_joints: bool) -> Force | None:
-        """The adjoint of ``rates``, at link i; None where it is an exact zero."""
+        """The adjoint of ``rates``, at link i; None for an exact zero."""
         (multiplier,) = multipliers
         total = None
         for k, ratio in self.bodies if not is_zero(multiplier) else ():
@@ -291,13 +291,13 @@ class Tie:
         return total
 
     def curvature(self, biases: Mapping[int, Motion], velocities: Mapping[int, Motion]) -> list[Scalar]:
-        """Second derivative while the links have ``velocities`` and no accelerations: their joints then take back the
-        bias accelerations of ``biases``."""
+        """Second derivative for link ``velocities`` without accelerations: joint accelerations then cancel the bias
+        accelerations of ``biases``."""
         taken_back = sum((self._axis(i).dot(biases[i]) * ratio for i, ratio in self.bodies), 0.0)
         return [self.turning([self._joint_rate(i, velocities) for i, _ in self.bodies]) - taken_back]
 
     def turning(self, rates: Sequence[Scalar]) -> Scalar:
-        """dG/dt v, for the rates of its joints: zero but for ratios that change with coordinates."""
+        """dG/dt v, for the rates of its joints: zero except for ratios that depend on coordinates."""
         if not self.loop.ratios_change:
             return 0.0
         moved = [jet(x, rate) for x, rate in zip(self.coordinates, rates, strict=True)]
@@ -324,12 +324,12 @@ class Tie:
         return Force(motion.angular, motion.linear) * (1.0 / size)
 
 
-def around(loop: Constraint) -> AbstractContextManager[None]:
-    """Labels what is computed for a loop or coupling."""
+def label_loop(loop: Constraint) -> AbstractContextManager[None]:
+    """Label code of a loop or coupling."""
     return within(f"{AROUND_THE_LOOPS}: {loop.name}")
 
 
-def way_of(at: Configuration, loop: Constraint) -> Walk | Tie:
+def constraint_path(at: Configuration, loop: Constraint) -> Walk | Tie:
     """The walk of one loop, or the tie of one coupling."""
     tree = at.tree
     if isinstance(loop, Loop):
@@ -342,9 +342,9 @@ def way_of(at: Configuration, loop: Constraint) -> Walk | Tie:
 
 
 def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) -> Walk:
-    """The path from A inward to the link that both sides share, then outward to B."""
-    body_a, side_a = side_of(tree, loop, loop.link_a, "pose_a")
-    body_b, side_b = side_of(tree, loop, loop.link_b, "pose_b")
+    """The path from A inward to the common link, then outward to B."""
+    body_a, side_a = loop_side(tree, loop, loop.link_a, "pose_a")
+    body_b, side_b = loop_side(tree, loop, loop.link_b, "pose_b")
     number = tree.mechanism.constraints.index(loop.name)
     loop = with_length(tree, number, loop)
     path_a, path_b = tree.mechanism.tree.path(body_a), tree.mechanism.tree.path(body_b)
@@ -364,17 +364,17 @@ def walk(tree: Tree, joint_kinematics: Sequence[JointKinematics], loop: Loop) ->
 
 
 def with_length(tree: Tree, number: int, loop: Loop) -> Loop:
-    """The loop, with the length of its distance where that is an input."""
+    """The loop, with the length of a distance replaced if it is an input."""
     if (LENGTH, number) not in tree.sides:
         return loop
     length = np.asarray(tree.sides[LENGTH, number]).item()
     return with_numbers(loop, kind=with_numbers(loop.kind, length=length))
 
 
-def side_of(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]:
+def loop_side(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transform]:
     """The body that carries one side of a loop, and the step from its internal frame to the joint's canonical axes.
 
-    The constant frames on the way are multiplied out, and noise in them cleared, so that zeros stay zeros.
+    Constant frames on this path are multiplied, and their noise cleared, so that zeros stay zeros.
     """
     frame, number = tree.mechanism.frame(link), tree.mechanism.constraints.index(loop.name)
     frames = [(frame.rotation, frame.position)]
@@ -390,11 +390,12 @@ def side_of(tree: Tree, loop: Loop, link: str, side: str) -> tuple[int, Transfor
 
 
 def _multiplied(frames: Sequence[tuple[np.ndarray, np.ndarray]]) -> Transform:
-    """Constant frames, each in the one before, as one."""
-    rotation, position, way = np.eye(3), np.zeros(3), 0.0
+    """The product of constant frames, each given in the previous one."""
+    rotation, position, length = np.eye(3), np.zeros(3), 0.0
     for axes, origin in frames:
-        rotation, position, way = rotation @ axes, rotation @ origin + position, way + float(np.linalg.norm(origin))
-    rotation, position = snapped(rotation), np.where(np.abs(position) < ROUND_OFF * way, 0.0, position)
+        rotation, position = rotation @ axes, rotation @ origin + position
+        length += float(np.linalg.norm(origin))
+    rotation, position = snapped(rotation), np.where(np.abs(position) < ROUND_OFF * length, 0.0, position)
     return Transform.from_pose(Matrix3.from_rows(rotation.tolist()), Vector3(*position.tolist()))
 
 

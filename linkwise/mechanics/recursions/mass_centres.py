@@ -20,9 +20,9 @@ from .tree import Tree
 
 @dataclass(frozen=True)
 class ToMassCentre:
-    """The step from the parent's old frame across a joint and on to the mass centre of the link it moves.
+    """The step from the parent's original frame across a joint and on to the mass centre of the link it moves.
 
-    It has what recursions ask of a joint, and stands in the place of one.
+    It implements the part of the joint protocol that recursions use.
     """
 
     link: Link
@@ -41,7 +41,7 @@ class ToMassCentre:
     def transform(self, q: Sequence[Scalar]) -> Transform:
         return self.link.joint_kinematics(q).transform.then(self.shift)
 
-    def before_the_shift(self, q: Sequence[Scalar], transform: Transform) -> JointKinematics:
+    def original_joint(self, q: Sequence[Scalar], transform: Transform) -> JointKinematics:
         """The joint in its original frame, before the shift to the mass centre."""
         kinematics = self.link.joint_kinematics(q)
         return JointKinematics(self.link, transform.then(kinematics.transform), kinematics.motion)
@@ -54,8 +54,8 @@ class ToMassCentre:
         return tuple(map(self.shift.motion_into, self.link.joint.motion_rate(q, v)))
 
 
-def at_mass_centres(tree: Tree) -> Tree:
-    """A copy of the tree with the origins of internal frames at the links' mass centres; axes stay."""
+def shift_to_mass_centres(tree: Tree) -> Tree:
+    """A copy of the tree with the origins of internal frames at the links' mass centres and unchanged axes."""
     centres = [_mass_centre(tree, i) for i in range(len(tree.links))]
     return replace(tree, links=tuple(_moved(link, i, centres) for i, link in enumerate(tree.links)))
 
@@ -78,7 +78,7 @@ def _moved(link: Link, i: int, centres: Sequence[Vector3]) -> Link:
         0.0,
         0,
         inertia,
-        inertia,  # nothing is regrouped: the paper's forces are those of the links themselves
+        inertia,  # nothing is regrouped: the paper's forces belong to the links themselves
         link.armature,
         _shift(-centres[i]).then(link.user),
     )

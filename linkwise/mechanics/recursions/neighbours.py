@@ -16,7 +16,7 @@ class Neighbours(Protocol):
         """``value(parent)``; None at the ground."""
 
     def from_children(self, i: int, key: Hashable, message: Callable[[int], Any], start: Any) -> Any:
-        """``start`` and ``message(child)`` of every child added up; None is an exact zero."""
+        """``start`` plus the sum of ``message(child)`` over all children; None is an exact zero."""
 
 
 class TreeNeighbours:

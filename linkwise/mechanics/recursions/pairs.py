@@ -1,6 +1,6 @@
-"""Pairs of degrees of freedom, one further out than the other: what matrices over the joints are filled with.
+"""Pairs of degrees of freedom on one path: the entries of matrices over the joints.
 
-A value that belongs to a degree of freedom goes inwards from link to link, and at every joint on its way gives entries
+A value of a degree of freedom is propagated inwards from link to link, and at every joint on its path gives entries
 with the degrees of freedom there.  In a branched tree all other entries are zero.
 """
 
@@ -11,18 +11,18 @@ from typing import Any, Protocol
 
 from ..scalar import Matrix, Scalar
 
-Dof = tuple[int, int]  # a link, and which of the degrees of freedom of its joint
-OfColumns = Callable[[list[list[Scalar]]], list[list[list[Scalar]]]]  # from columns over all joints to such by joint
+Dof = tuple[int, int]  # a link, and the index of a degree of freedom of its joint
+OfColumns = Callable[[list[list[Scalar]]], list[list[list[Scalar]]]]  # from columns over all joints to columns by joint
 
 
 class Inwards(Protocol):
-    """Values on their way, while a sweep goes from tip to base."""
+    """Values propagated inwards during a sweep from tip to base."""
 
     def arriving(self, i: int) -> Sequence[tuple[Dof, Any]]:
         """Columns of degrees of freedom beyond link i, moved to link i."""
 
     def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
-        """Pass the arrived columns of link i and its own to its parent, in the parent's frame."""
+        """Pass the columns of link i, arrived and its own, to its parent, in the parent's frame."""
 
 
 class MatrixOfDofs(Protocol):
@@ -32,7 +32,7 @@ class MatrixOfDofs(Protocol):
 
 
 class InwardsOnTree:
-    """Columns that go inwards on a tree whose links are all traced."""
+    """Columns propagated inwards on a tree whose links are all traced."""
 
     def __init__(self, parents: Sequence[int]):
         self._parents = parents

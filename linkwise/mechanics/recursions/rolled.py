@@ -1,8 +1,8 @@
-"""A tree as the classes of its links: recursions run once per class, on numbers that stand for those of any such link.
+"""A tree as classes of its links: recursions run once per class, on symbols for the numbers of its links.
 
-What a link takes from its neighbours are unknown numbers too, but for those that are the same constant at every
-neighbour that it can have.  Which these are shows only when all classes have been run: a run assumes, checks, and is
-repeated with fewer constants until the assumption holds (``Rolling.confirmed``).
+Inputs from neighbours are symbols too, except for constants that are the same at every possible neighbour.  These are
+known only after all classes have run: a run assumes constants, checks them, and is repeated with fewer constants until
+the assumptions hold (``Rolling.confirmed``).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from .link_classes import Form, LinkClass, assembled, inward, outward, taken_apa
 from .neighbours import plus
 from .pairs import Dof, OfColumns
 from .schedule import BASE_TO_TIP, TIP_TO_BASE
-from .sweep_log import label_of, within
+from .sweep_log import format_label, within
 
-PARENT, CHILDREN = "parent", "children"  # where a link takes something from
-AFTER_SWEEPS = 1 << 30  # the sweep of what goes inwards along each path
+PARENT, CHILDREN = "parent", "children"  # source of a link's input
+AFTER_SWEEPS = 1 << 30  # the sweep of values that go inwards along paths
 ALONG_PATHS = "inwards from every degree of freedom"  # its direction
-ANY: Dof = (-1, 0)  # a degree of freedom further out than the links of a class, whichever it is
+ANY: Dof = (-1, 0)  # any degree of freedom further out than the links of a class
 
 
 class NotRolled(Exception):
-    """Raised where a computation does not go from link to link alone."""
+    """Raised if a computation does not go from link to link alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class Passed:
     """A quantity that passes between neighbours in one sweep, or after all of them inwards along the path of each
-    degree of freedom: ``value(class)`` is what links of a class give, or ``handed[class]``, by degree of freedom."""
+    degree of freedom. ``value(class)`` is the output of links of a class, or ``handed[class]`` by degree of freedom."""
 
     number: int
     sweep: int
@@ -41,22 +41,22 @@ class Passed:
     handed: dict[int, dict[Dof, Any]] = field(default_factory=dict)
 
     def sources(self, link_classes: Iterable[int]) -> list[tuple[int, Dof | None]]:
-        """What links of these classes give: the class, and the degree of freedom where there are several."""
+        """Outputs of links of these classes: the class, and the degree of freedom if there are several."""
         if self.sweep != AFTER_SWEEPS:
             return [(j, None) for j in sorted(link_classes)]
         return [(j, dof) for j in sorted(link_classes) for dof in self.handed.get(j, ())]
 
 
-Pattern = tuple[Form, tuple[float | None, ...]]  # of what is taken: its form, and those of its numbers that are known
+Pattern = tuple[Form, tuple[float | None, ...]]  # pattern of inputs: form, and known numbers
 
 
 @dataclass
 class Assumed:
     """Assumptions of a run.
 
-    patterns   of what links take, by number of the quantity and class
-    alike      (class, number of the quantity, number in it) -> one before it that is always the same
-    refused    such pairs that were assumed and turned out to differ
+    patterns   of link inputs, by number of the quantity and class
+    alike      (class, number of the quantity, number in it) -> an earlier number that always equals it
+    refused    such pairs that were assumed and found to differ
     """
 
     patterns: dict[tuple[int, int], Pattern] = field(default_factory=dict)
@@ -67,10 +67,10 @@ class Assumed:
 class Rolling:
     """The neighbours of links of each class.
 
-    symbol(class, passed, k)   the unknown number k of what a link of the class takes
-    identity(number)          equal for equal numbers, known or not; None for what is no number
-    column(dof, matrix)       the unknown number of a degree of freedom of a class in a column of a matrix, whichever it
-                              is; None: of the identity
+    symbol(class, passed, k)   the symbol of input number k of links of the class
+    identity(number)          a key, equal for equal numbers, symbols included; None if not a number
+    column(dof, matrix)       the symbol of a class's degree of freedom in an arbitrary column of a matrix; matrix None:
+                              of the identity
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Rolling:
         column: Callable[[Dof, int | None], Scalar],
     ):
         self.link_classes = link_classes
-        self.columns_from: int | None = None  # the first of the sweeps that are made for every column of matrices
+        self.columns_from: int | None = None  # the first sweep that runs for every column of matrices
         self._column = column
         self.passed: list[Passed] = []
         self._symbol, self._identity, self._assumed = symbol, identity, assumed
@@ -110,7 +110,7 @@ class Rolling:
     # -- sweeps -----------------------------------------------------------------------------------------
 
     def start(self, direction: str, name: str) -> Iterator[int]:
-        """A new sweep: the classes in an order in which each has a neighbour before it to take from."""
+        """Start a sweep: returns the classes in an order in which each follows one of its neighbours."""
         self.sweeps.append(direction)
         self._names.append(name)
         self._visited = set()
@@ -120,33 +120,33 @@ class Rolling:
 
     @property
     def directions(self) -> list[str]:
-        """Of all sweeps: of those that are made once, then, where something goes along them, of the paths from degrees
-        of freedom to the root, then of those that are made for every column."""
+        """Directions of all sweeps: sweeps that run once; the paths from degrees of freedom to the root, if used; then
+        sweeps that run for every column."""
         sweeps = self.sweeps or [BASE_TO_TIP]
         return [*sweeps[: self.paths], *[ALONG_PATHS] * self._has_paths, *sweeps[self.paths :]]
 
     @property
     def paths(self) -> int:
-        """The number of the paths among all sweeps."""
+        """The index of the paths among all sweeps."""
         return len(self.sweeps or [BASE_TO_TIP]) if self.columns_from is None else self.columns_from
 
     @property
     def columns(self) -> int:
-        """The first of the sweeps that are made for every column."""
+        """The first sweep that runs for every column."""
         return self.paths + self._has_paths
 
     @property
     def _has_paths(self) -> bool:
         return any(passed.sweep == AFTER_SWEEPS for passed in self.passed)
 
-    def sweep_of(self, passed: Passed) -> int:
-        """The number, among all sweeps, of the one in which a quantity passes."""
+    def sweep_index(self, passed: Passed) -> int:
+        """The index, among all sweeps, of the one in which a quantity passes."""
         if passed.sweep == AFTER_SWEEPS:
             return self.paths
         return passed.sweep + (self._has_paths and passed.sweep >= self.paths)
 
-    def repeated_from(self, sweep: int) -> int:
-        """Of a sweep or paths that run for each of many, the first sweep that does so; -1: it runs once."""
+    def first_repetition(self, sweep: int) -> int:
+        """For a sweep or paths that run many times, the first sweep that does so; -1: it runs once."""
         if sweep >= self.columns:
             return self.columns
         return sweep if self._has_paths and sweep == self.paths else -1
@@ -170,16 +170,16 @@ class Rolling:
             self.passed.append(passed)
         if now < 0 or passed.sweep != now or (self.sweeps[now] == BASE_TO_TIP) != (source == PARENT):
             raise NotRolled("a link takes from its neighbours outside a sweep in this direction")
-        return self._numbers_of(passed, i)
+        return self._input_numbers(passed, i)
 
-    def _numbers_of(self, passed: Passed, i: int) -> Any:
-        """The inputs of links of class i, in unknown numbers."""
+    def _input_numbers(self, passed: Passed, i: int) -> Any:
+        """The inputs of links of class i as symbols and constants."""
         source = passed.source
-        place = (passed.number, i)
-        pattern = self._assumed.patterns.get(place)
+        index = (passed.number, i)
+        pattern = self._assumed.patterns.get(index)
         if pattern is None:
             pattern = self._joined(passed, self._near[source][i] & self._visited)
-        self._used[place] = pattern
+        self._used[index] = pattern
         form, known = pattern
         numbers = [self._symbol(i, *self._first_alike(i, passed, k)) if x is None else x for k, x in enumerate(known)]
         return assembled(form, numbers)
@@ -189,7 +189,7 @@ class Rolling:
         return self.passed[number], k
 
     def _joined(self, passed: Passed, sources: Iterable[int]) -> Pattern:
-        """The pattern that the values of all these classes have."""
+        """The pattern common to the values of all these classes."""
         parts = [self.given(passed, j, dof) for j, dof in passed.sources(sources)]
         forms = {form for form, _ in parts if form is not None}
         if not forms:
@@ -202,7 +202,7 @@ class Rolling:
         return form, tuple(self._known(column) for column in columns)
 
     def _known(self, numbers: Sequence[Scalar]) -> float | None:
-        """The constant that all of them are."""
+        """The constant that all numbers equal, or None."""
         for number in numbers:
             if self._identity(number) is None:
                 raise NotRolled(f"{type(number).__name__} passes between links")
@@ -210,14 +210,14 @@ class Rolling:
         return float(first) if is_constant(first) and all(is_constant(x) and x == first for x in numbers) else None
 
     def confirmed(self) -> bool:
-        """Whether what was assumed holds for all neighbours; if not, what does is assumed next."""
+        """Whether the assumptions hold for all neighbours; otherwise updates them for the next run."""
         patterns: dict[tuple[int, int], Pattern] = {}
         for (number, i), used in self._used.items():
             passed = self.passed[number]
             pattern = self._joined(passed, self._near[passed.source][i])
             patterns[number, i] = pattern if pattern == used else _weaker(used, pattern)
         seen = self._alike()
-        self._assumed.refused |= self._assumed.alike.items() - seen.items()  # never again, so that there is an end
+        self._assumed.refused |= self._assumed.alike.items() - seen.items()  # never assumed again, for termination
         alike = dict(seen.items() - self._assumed.refused)
         holds = patterns == self._used and alike == self._assumed.alike
         self._assumed.patterns, self._assumed.alike = patterns, alike
@@ -233,9 +233,9 @@ class Rolling:
             for k, constant in enumerate(known):
                 if constant is None:
                     values = tuple(self._identity(numbers[k]) if numbers else 0.0 for numbers in passing)
-                    place = first.setdefault((i, passed.sweep, values), (number, k))
-                    if place != (number, k):
-                        alike[i, number, k] = place
+                    index = first.setdefault((i, passed.sweep, values), (number, k))
+                    if index != (number, k):
+                        alike[i, number, k] = index
         return alike
 
     def given(self, passed: Passed, j: int, dof: Dof | None = None) -> tuple[Form, list[Scalar]]:
@@ -246,12 +246,12 @@ class Rolling:
                 self._given[key] = taken_apart(passed.handed[j][dof])
             else:
                 direction, name = self.sweeps[passed.sweep], self._names[passed.sweep]
-                with within(label_of(direction, name, self.link_classes[j].example.name)):
+                with within(format_label(direction, name, self.link_classes[j].example.name)):
                     self._given[key] = taken_apart(passed.value(j))
         return self._given[key]
 
     def gives(self, passed: Passed) -> list[tuple[int, Dof | None]]:
-        """The classes whose values of a quantity links take, and of which degree of freedom."""
+        """The classes, with degrees of freedom, whose output of a quantity is used."""
         takers = [i for number, i in self._used if number == passed.number]
         return passed.sources(set().union(*(self._near[passed.source][i] for i in takers)))
 
@@ -269,8 +269,8 @@ class Rolling:
     def each_column(
         self, matrices: Sequence[RolledMatrixOfDofs | None], sizes: Sequence[int], function: OfColumns
     ) -> list[RolledMatrixOfDofs]:
-        """``function`` of columns of matrices, whichever these are; joints of the classes have ``sizes`` degrees of
-        freedom.  Sweeps from here on are made for every column."""
+        """Columns of matrices by ``function`` of an arbitrary column; joints of the classes have ``sizes`` degrees of
+        freedom. Later sweeps run for every column."""
         if self.columns_from is not None:
             raise NotRolled("columns of matrices are gone through twice")
         self.columns_from = len(self.sweeps)
@@ -284,22 +284,22 @@ class Rolling:
 
 
 class RolledInwards:
-    """What goes inwards from degrees of freedom, at links of each class: of those further out, any one."""
+    """Values from degrees of freedom propagated inwards, at links of each class: of an arbitrary outer one."""
 
     def __init__(self, rolling: Rolling, passed: Passed):
         self._rolling, self._passed = rolling, passed
 
     def arriving(self, i: int) -> Sequence[tuple[Dof, Any]]:
-        return [(ANY, self._rolling._numbers_of(self._passed, i))] if self._rolling.link_classes[i].carries else []
+        return [(ANY, self._rolling._input_numbers(self._passed, i))] if self._rolling.link_classes[i].carries else []
 
     def hand_on(self, i: int, values: Mapping[Dof, Any]) -> None:
         self._passed.handed[i] = dict(values)
 
 
 class RolledMatrixOfDofs:
-    """Entries by class: of links of a class with each other's degrees of freedom, or with one further out (ANY).
+    """Matrix entries by class: between degrees of freedom of one link, or with any one further out (ANY).
 
-    before   of a matrix that was made column by column, where ANY is each of them, the matrix that it was made of
+    before   for a matrix made column by column, the matrix that it was made from; ANY is then each column in turn
     """
 
     def __init__(
@@ -313,7 +313,7 @@ class RolledMatrixOfDofs:
 
     @property
     def T(self) -> RolledMatrixOfDofs:
-        """The transpose of a matrix that was made column by column."""
+        """The transpose of a matrix made column by column."""
         return RolledMatrixOfDofs({(inner, outer): value for (outer, inner), value in self.entries.items()})
 
 
@@ -325,7 +325,7 @@ def _weaker(a: Pattern, b: Pattern) -> Pattern:
 
 
 class LinksOfClasses(tuple[Link, ...]):
-    """One link for each link class, with unknown numbers; ``rolling`` has their neighbours."""
+    """One link for each link class, with symbols as numbers; ``rolling`` has their neighbours."""
 
     rolling: Rolling
 

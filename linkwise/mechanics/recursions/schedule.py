@@ -1,7 +1,7 @@
-"""Schedule tasks by their dependencies, and fuse those that can share a sweep.
+"""Schedule tasks by their dependencies, and fuse tasks into common sweeps.
 
-A task runs over all links in one direction, or is local to a link (no direction).  In one sweep every task of
-its direction can run whose inputs were ready before, or become ready at the same link in the same sweep.
+A task runs over all links in one direction, or is local to a link (no direction).  A sweep can run every task of its
+direction whose inputs are ready before it, or become ready at the same link during it.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ def _assign(tasks, inputs, direction, first: int) -> list[Sweep]:
     ready: dict = {}
     for task in tasks:
         level = max((ready[t] for t in inputs(task)), default=-1)
-        way = direction(task)
-        if way is not None:
+        sense = direction(task)
+        if sense is not None:
             level = max(level, 0)
-            if _BOTH[(first + level) % 2] != way:
+            if _BOTH[(first + level) % 2] != sense:
                 level += 1
         ready[task] = level
     sweeps = []
     for level in range(max(ready.values(), default=-1) + 1):
-        way = _BOTH[(first + level) % 2]
+        sense = _BOTH[(first + level) % 2]
         done = tuple(t for t in tasks if ready[t] == level and direction(t) is not None)
         if done:
-            sweeps.append(Sweep(way, done))
+            sweeps.append(Sweep(sense, done))
     return sweeps

@@ -1,4 +1,4 @@
-"""The two sweeps over a tree.  Everything the algorithms do along the links goes through here."""
+"""The two sweeps over a tree, used by all recursions along the links."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TypeVar
 from ..links.link import Link
 from .rolled import LinksOfClasses, NotRolled
 from .schedule import BASE_TO_TIP, TIP_TO_BASE
-from .sweep_log import current, label_of, within
+from .sweep_log import current, format_label, within
 
 Value = TypeVar("Value")
 Message = TypeVar("Message")
 
 
 def sweep_over(direction: str, name: str) -> Callable[[str], AbstractContextManager[None]]:
-    """A sweep over groups of links: it is recorded, and what comes back labels what is computed at a group."""
+    """Record a sweep over groups of links; the returned function labels computations at a group."""
     log = current()
     if log:
         log.start(direction, name)
-    return lambda where: within(label_of(direction, name, where))
+    return lambda where: within(format_label(direction, name, where))
 
 
 def base_to_tip(links: tuple[Link, ...], name: str, step: Callable[[int, Value | None], Value]) -> list[Value]:
@@ -56,13 +56,13 @@ def tip_to_base(
 
 
 def _labelled(order: Iterable[int], links: tuple[Link, ...], direction: str, name: str) -> Iterator[int]:
-    """The links in order; the sweep is recorded, and what is computed at a link labelled."""
+    """The links in order; records the sweep and labels computations at each link."""
     log = current()
     if log is None:
         yield from order
         return
     log.start(direction, name)
     for i in order:
-        log.say(label_of(direction, name, links[i].name))
+        log.say(format_label(direction, name, links[i].name))
         yield i
     log.say("")

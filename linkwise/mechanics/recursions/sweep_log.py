@@ -1,4 +1,4 @@
-"""Record of the sweeps and of the computation's position in them, for labels in emitted code."""
+"""Record of the sweeps and of the current position in them, for labels in emitted code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class SweepLog:
-    """The sweeps made so far, and a listener for "which link is under way" (it labels emitted code)."""
+    """The sweeps made so far, and a listener for the current link (it labels emitted code)."""
 
     on_section: Callable[[str], None] = lambda label: None
     sweeps: list[tuple[str, str]] = field(default_factory=list)
@@ -39,7 +39,7 @@ def logged(log: SweepLog) -> Iterator[SweepLog]:
 
 @contextmanager
 def within(label: str) -> Iterator[None]:
-    """Say that what is computed inside the ``with`` block belongs to a sweep that has been made; blocks nest."""
+    """Attribute computations inside the ``with`` block to a recorded sweep; blocks nest."""
     log = _log.get()
     if log is None:
         yield
@@ -51,10 +51,10 @@ def within(label: str) -> Iterator[None]:
 
 
 def current() -> SweepLog | None:
-    """The log of the ``with`` block that runs."""
+    """The log of the current ``with`` block."""
     return _log.get()
 
 
-def label_of(direction: str, name: str, where: str) -> str:
+def format_label(direction: str, name: str, where: str) -> str:
     """The label of emitted code."""
     return f"{name}, {direction.replace('_', ' ')}: {where}"

@@ -32,7 +32,7 @@ from ..spatial import (
 )
 from ..spatial.three import ZERO
 from .frames import FrameChoice, Placement, canonical_steps, chosen_and_placed
-from .loops import LENGTH, SIDES, Tie, Walk, around, way_of
+from .loops import LENGTH, SIDES, Tie, Walk, constraint_path, label_loop
 from .neighbours import Neighbours, TreeNeighbours
 from .pairs import DenseMatrixOfDofs, Inwards, InwardsOnTree, MatrixOfDofs, OfColumns
 from .rolled import LinksOfClasses, RolledMatrixOfDofs
@@ -44,25 +44,25 @@ Parameters = Mapping[
 
 @dataclass(frozen=True)
 class Tree:
-    """Links parents first, gravity in the ground frame, where each link's coordinates are, and what drives ask for."""
+    """Links parents first, gravity in the ground frame, indices of each link's coordinates, and prescribed motions."""
 
     mechanism: Mechanism
     links: tuple[Link, ...]
     gravity: Vector3
     drives: Mapping[str, Sequence[Scalar]] = field(default_factory=dict, kw_only=True)
-    #: Of sides of loops, ("pose_a", loop) and ("pose_b", loop), poses (4, 4) that are not the mechanism's own, and
-    #: ("length", loop) of distances.
+    #: Sides of loops that are inputs, ("pose_a", loop) and ("pose_b", loop), as poses (4, 4); and lengths of distances,
+    #: ("length", loop).
     sides: Parameters = field(default_factory=dict, kw_only=True)
-    #: Numbers of what acts that are not the mechanism's own: ("damping", body), ("contact_friction", pair).
+    #: Parameters of force elements that are inputs: ("damping", body), ("contact_friction", pair).
     numbers_that_act: Parameters = field(default_factory=dict, kw_only=True)
 
     @property
     def original(self) -> Mechanism:
-        """The mechanism that is computed with, of which ``mechanism`` may be a part that stands for all."""
+        """The full mechanism, of which ``mechanism`` may be a part with one body per class."""
         return self.mechanism
 
     def coordinates(self, q: Sequence[Scalar]) -> list[list[Scalar]]:
-        """Coordinates of each joint; a mimic joint has those of its leader, scaled and offset."""
+        """Coordinates of each joint; a mimic joint has its leader's, scaled and offset."""
         parts = []
         for body in self.mechanism.bodies:
             part = list(q[self.mechanism.q_index(body.joint)])
@@ -70,10 +70,10 @@ class Tree:
         return parts
 
     def velocities(self, v: Sequence[Scalar]) -> list[list[Scalar]]:
-        """Each joint's own part of a tangent vector (velocity or acceleration)."""
-        return [self.velocities_of(i, v) for i in range(len(self.links))]
+        """Each joint's part of a tangent vector (velocity or acceleration)."""
+        return [self.joint_velocities(i, v) for i in range(len(self.links))]
 
-    def velocities_of(self, i: int, v: Sequence[Scalar]) -> list[Scalar]:
+    def joint_velocities(self, i: int, v: Sequence[Scalar]) -> list[Scalar]:
         """Velocities of the joint of link i."""
         body = self.mechanism.bodies[i]
         part = list(v[self.mechanism.v_index(body.joint)])
@@ -90,12 +90,12 @@ class Tree:
         return total
 
     def per_joint(self, flat: Sequence[Scalar]) -> list[list[Scalar]]:
-        """A flat vector over all joints, mimic joints included, cut into joints."""
+        """A flat vector over all joints, mimic joints included, split by joint."""
         numbers = iter(flat)
         return [[next(numbers) for _ in range(link.joint.nv)] for link in self.links]
 
     def independent_columns(self, matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
-        """A matrix over all joints (columns) as one over the independent coordinates: X S."""
+        """A matrix over all joints (columns) reduced to the independent coordinates: X S."""
         return [self.collect(self.per_joint(row)) for row in matrix]
 
     def independent_rows(self, matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
@@ -116,20 +116,20 @@ class Tree:
         return TreeNeighbours(self.mechanism.tree.parents, self.mechanism.tree.children)
 
     def inwards(self) -> Inwards:
-        """The way inwards of a value for each degree of freedom."""
+        """The inward propagation of values for each degree of freedom."""
         return InwardsOnTree(self.mechanism.tree.parents)
 
     def matrix_of_dofs(self) -> MatrixOfDofs:
         """A matrix of zeros, to be filled."""
         return DenseMatrixOfDofs(self.dof_starts, self.dofs)
 
-    def over_coordinates(self, matrix: MatrixOfDofs) -> Any:
-        """A matrix that has been filled, over the independent coordinates."""
+    def reduce_to_coordinates(self, matrix: MatrixOfDofs) -> Any:
+        """A filled matrix, reduced to the independent coordinates."""
         assert isinstance(matrix, DenseMatrixOfDofs)
         return self.independent_block(matrix.rows)
 
     def each_column(self, matrices: Sequence[Any], function: OfColumns) -> list[Any]:
-        """Matrices over the joints, whose columns are ``function`` of the columns of others; None: of the identity."""
+        """Matrices over the joints, with columns ``function`` of the columns of others; None: of the identity."""
         identity = [[1.0 if r == c else 0.0 for c in range(self.dofs)] for r in range(self.dofs)]
         columns = zip(*(transposed(identity if matrix is None else matrix) for matrix in matrices), strict=True)
         results = [function([list(column) for column in of_all]) for of_all in columns]
@@ -148,12 +148,12 @@ class Tree:
 
     @property
     def base_acceleration(self) -> Motion:
-        """The ground accelerates upwards instead of gravity pulling down."""
+        """Acceleration of the ground upwards, in place of gravity downwards."""
         return Motion(ZERO, -self.gravity)
 
     @cached_property
     def regrouped(self) -> Tree:
-        """The tree with inertia regrouped to parents where mass matrix, D and G do not change, for fewer operations."""
+        """The tree with inertia regrouped to parents for fewer operations; mass matrix, D and G do not change."""
         return self.with_links(link.with_inertias(link.regrouped, link.regrouped) for link in self.links)
 
     def with_links(self, links: Iterable[Link]) -> Tree:
@@ -163,14 +163,14 @@ class Tree:
 
 @dataclass(frozen=True)
 class RolledTree(Tree):
-    """One link for each kind of link of the ``whole`` mechanism; ``mechanism`` has a body for each."""
+    """One link for each class of links of the ``full`` mechanism; ``mechanism`` has a body for each."""
 
     links: LinksOfClasses
-    whole: Mechanism
+    full: Mechanism
 
     @property
     def original(self) -> Mechanism:
-        return self.whole
+        return self.full
 
     @property
     def neighbours(self) -> Neighbours:
@@ -182,7 +182,7 @@ class RolledTree(Tree):
     def matrix_of_dofs(self) -> MatrixOfDofs:
         return RolledMatrixOfDofs()
 
-    def over_coordinates(self, matrix: MatrixOfDofs) -> Any:
+    def reduce_to_coordinates(self, matrix: MatrixOfDofs) -> Any:
         return matrix
 
     def each_column(self, matrices: Sequence[Any], function: OfColumns) -> list[Any]:
@@ -193,7 +193,7 @@ class RolledTree(Tree):
 
 
 class Configuration:
-    """A tree at one configuration: what does not depend on the vectors, each computed once."""
+    """A tree at one configuration: quantities independent of vectors, each computed once."""
 
     def __init__(self, tree: Tree, q: Sequence[Scalar]):
         self.tree = tree
@@ -231,7 +231,7 @@ class Configuration:
         return self._joints[i]
 
     def composite(self, i: int, regrouped: bool = False) -> RigidInertia:
-        """Inertia of link i and all it carries, joints frozen (rodriguez1992 28)."""
+        """Inertia of link i with its subtree, joints frozen (rodriguez1992 28)."""
         if (i, regrouped) not in self._composites:
             link = self.tree.links[i]
             inertia = link.regrouped if regrouped else link.inertia
@@ -262,15 +262,15 @@ class Configuration:
 
     @cached_property
     def ways(self) -> list[Walk | Tie]:
-        """The ways around the loops, and the couplings."""
+        """The paths around the loops, and the couplings."""
         return [self.way(k) for k in range(len(self.tree.mechanism.loops))]
 
     def way(self, k: int) -> Walk | Tie:
-        """The way around a loop, or the coupling."""
+        """The path around a loop, or the coupling."""
         if k not in self._ways:
             loop = self.tree.mechanism.loops[k]
-            with around(loop):
-                self._ways[k] = way_of(self, loop)
+            with label_loop(loop):
+                self._ways[k] = constraint_path(self, loop)
         return self._ways[k]
 
     def to_frame(self, name: str) -> tuple[int, Transform]:
@@ -280,17 +280,17 @@ class Configuration:
         return frame.body, fixed if frame.body < 0 else self.tree.links[frame.body].user.then(fixed)
 
 
-class AsAsked(Configuration):
+class LazyConfiguration(Configuration):
     """A configuration whose joint kinematics are computed when a sweep first needs them, so that sines and cosines of
     the next joint overlap with divisions of the last.
     """
 
     def _all_joints(self) -> Sequence[JointKinematics]:
-        return _AsAsked(len(self.tree.links), self._joint)
+        return _LazyValues(len(self.tree.links), self._joint)
 
 
-class _AsAsked(Sequence[Any]):
-    """``count`` values, each made when it is first asked for."""
+class _LazyValues(Sequence[Any]):
+    """``count`` values, each made on first use."""
 
     def __init__(self, count: int, make: Callable[[int], Any]):
         self._made: list[Any] = [None] * count
@@ -324,7 +324,7 @@ def build_tree(mechanism: Mechanism, parameters: Parameters | None = None, at_us
 
 
 def _drives(mechanism: Mechanism, parameters: Parameters) -> dict[str, Sequence[Scalar]]:
-    """Positions, velocities and accelerations that drives prescribe, by loop; empty where no time is known."""
+    """Positions, velocities and accelerations that drives prescribe, by loop; empty without a known time."""
     known: dict[str, Sequence[Scalar]] = {}
     for k, loop in enumerate(mechanism.loops):
         if ("drive", k) in parameters:
@@ -335,7 +335,7 @@ def _drives(mechanism: Mechanism, parameters: Parameters) -> dict[str, Sequence[
 
 
 def _regroup(links: list[Link]) -> tuple[Link, ...]:
-    """Hand inertia on from tip to base where all numbers are constants; what reaches the ground is felt by no joint."""
+    """Move inertia inwards from tip to base if all numbers are constants; inertia at the ground affects no joint."""
     inertias = [link.inertia for link in links]
     constant = [all(map(is_constant, inertia.numbers)) for inertia in inertias]
     for i in reversed(range(len(links))):
@@ -375,7 +375,7 @@ def _link(mechanism: Mechanism, i: int, choices: list[FrameChoice], placement: P
 
 
 def _remove_noise(inertia: RigidInertia) -> RigidInertia:
-    """Constants that are only the rounding error of a change of frame become exact zeros."""
+    """Constants that are only rounding errors of a change of frame become exact zeros."""
 
     def clean(numbers: Sequence[Scalar]) -> list[Scalar]:
         noise = 1e-14 * max((abs(x) for x in numbers if is_constant(x)), default=0.0)
@@ -392,7 +392,7 @@ def _internal_to_user(mechanism: Mechanism, i: int, choice: FrameChoice) -> Tran
 
 
 def _traced_place(mechanism: Mechanism, i: int, choices: list[FrameChoice], pose: np.ndarray) -> Transform:
-    """The place of a joint whose pose is an input: the user's frames are kept as they are on both sides."""
+    """The placement of a joint whose pose is an input: the user's frames are kept on both sides."""
     body = mechanism.bodies[i]
     steps = Transform()
     if body.parent >= 0:

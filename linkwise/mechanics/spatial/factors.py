@@ -1,8 +1,8 @@
 """The elementary steps of a change of frame: a turn about a coordinate axis, a constant orientation, a shift.
 
-Frame B is reached from frame A by one step.  ``into`` takes components from A to B, ``back`` from B to A.
-Keeping a transform as its steps is cheaper than multiplying it out: a turn costs four multiplications
-for a vector, a quarter-turn or a shift along one axis almost nothing.
+Frame B is reached from frame A by one step.  ``into`` converts components from A to B, ``back`` from B to A.  A
+sequence of steps is cheaper than their product: a turn costs four multiplications for a vector, a quarter-turn or a
+shift along one axis almost nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .three import Matrix3, Vector3
 
 
 class _Turn:
-    """B has A's origin: both parts of a motion or force turn like vectors."""
+    """B has A's origin: both parts of a motion or force transform like vectors."""
 
     __slots__ = ()
 
@@ -150,7 +150,7 @@ def rotation_about(axis: int, angle: Scalar) -> Rotation:
 
 
 def turn(rotation: Rotation, quarter_turns: int) -> Rotation:
-    """The rotation followed by ``quarters`` exact quarter-turns about the same axis."""
+    """The rotation followed by ``quarter_turns`` exact quarter-turns about the same axis."""
     c, s = rotation.c, rotation.s
     for _ in range(quarter_turns % 4):
         c, s = -s, c

@@ -39,13 +39,13 @@ class RigidInertia(NamedTuple):
         return RigidInertia(self.mass, r.T @ self.h, self.moment.congruent(r))
 
     def shifted(self, p: Vector3) -> RigidInertia:
-        """About the origin of a frame in which this one stands at ``p``."""
+        """The inertia about the origin of a frame in which this frame's origin is at ``p``."""
         h = self.h + p * self.mass
         e = Vector3(*(p[k] * (h[k] + self.h[k]) for k in range(3)))
         xy, xz, yz = (-(h[i] * p[j] + p[i] * self.h[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
         return RigidInertia(self.mass, h, self.moment + Symmetric3(e.y + e.z, e.x + e.z, e.x + e.y, xy, xz, yz))
 
-    def carried_by(self, m: Motion) -> RigidInertia:
+    def transport_rate(self, m: Motion) -> RigidInertia:
         """m x* A - A m x: the rate of the inertia carried by the motion m; its mass is constant."""
         w, u = m
         x, y, z = (self.h[k] * u[k] for k in range(3))
@@ -108,7 +108,8 @@ class ArticulatedInertia(NamedTuple):
         return ArticulatedInertia(self.moment.congruent(r), self.coupling.congruent(r), self.mass.congruent(r))
 
     def shifted(self, p: Vector3) -> ArticulatedInertia:
-        """About the origin of a frame in which this one stands at ``p``: B' = B + p~ M, J' = J + p~ B* - B' p~.
+        """The inertia about the origin of a frame in which this frame's origin is at ``p``: B' = B + p~ M, J' = J + p~
+        B* - B' p~.
 
         With rows b of B and c of B', J'_ij = J_ij + (p x b_j)_i + (p x c_i)_j, terms of one factor collected.
         """
@@ -126,7 +127,7 @@ class ArticulatedInertia(NamedTuple):
         )
         return ArticulatedInertia(self.moment + gain, new, self.mass)
 
-    def carried_by(self, m: Motion) -> ArticulatedInertia:
+    def transport_rate(self, m: Motion) -> ArticulatedInertia:
         """m x* A - A m x: the rate of the inertia when it is carried along by the motion m."""
         w, u = m
         lever = Matrix3(*(u.cross(row) for row in self.coupling)).T  # u~ B*

@@ -1,4 +1,4 @@
-"""Poses: a frame's axes and origin in another, followed step by step along transforms."""
+"""Poses: axes and origin of a frame in another, composed step by step along transforms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Pose = tuple[Matrix3, Vector3]
 
 
 def beyond(pose: Pose, transform: Transform) -> Pose:
-    """The pose of the frame that ``transform`` leads to, step by step: translations are along few axes, rotations about
+    """The pose of the child frame of ``transform``, step by step: translations are along few axes, rotations about
     one."""
     rotation, position = pose
     for factor in transform.factors:

@@ -65,8 +65,7 @@ def rate(q: Sequence[Scalar], omega: Vector3) -> list[Scalar]:
 
 
 def _divisor(square: Scalar, value: Scalar) -> Scalar:
-    """``value`` where the closed form is used, 2 where the series is: both are computed, and 0 / 0 would raise a
-    warning.
+    """``value`` if the closed form is used, 2 for the series: both are evaluated, and 0 / 0 would raise a warning.
 
     Not 1: compilers drop a division by 1, and then divide by ``value`` everywhere instead.
     """
@@ -76,7 +75,7 @@ def _divisor(square: Scalar, value: Scalar) -> Scalar:
 def exponential(turn: Vector3) -> list[Scalar]:
     """The quaternion of a rotation vector."""
     square = 0.25 * turn.dot(turn)  # of the half angle
-    half = sqrt(_divisor(square, square))  # away from 0, where the root has no derivative
+    half = sqrt(_divisor(square, square))  # away from 0, where the root is not differentiable
     sinc = 1.0 - square * (1.0 / 6.0) * (1.0 - square * (1.0 / 20.0) * (1.0 - square * (1.0 / 42.0)))
     cosine = 1.0 - square * 0.5 * (1.0 - square * (1.0 / 12.0) * (1.0 - square * (1.0 / 30.0)))
     scale = 0.5 * select(square < SMALL, sinc, sin(half) / half)
@@ -88,7 +87,7 @@ def logarithm(q: Sequence[Scalar]) -> Vector3:
     sign = select(q[0] < 0.0, -1.0, 1.0)
     w, v = q[0] * sign, Vector3(*q[1:]) * sign
     square = v.dot(v)
-    length = sqrt(_divisor(square, square))  # away from 0, where the root has no derivative
+    length = sqrt(_divisor(square, square))  # away from 0, where the root is not differentiable
     near = select(square < SMALL, w, 2.0)
     ratio = square / (near * near)
     series = 1.0 - ratio * (1.0 / 3.0 - ratio * (1.0 / 5.0 - ratio * (1.0 / 7.0 - ratio * (1.0 / 9.0))))
@@ -137,8 +136,8 @@ def logarithm_jacobian(turn: Vector3) -> list[list[Scalar]]:
     return transposed([list(twist_slide(-turn, unit)) for unit in UNITS])
 
 
-def of_twists(jacobian: Callable[[Vector3], list[list[Scalar]]], twist: Sequence[Scalar]) -> list[list[Scalar]]:
-    """(6, 6): one of these for the twist [turn; slide] of a rigid displacement.
+def extend_to_twists(jacobian: Callable[[Vector3], list[list[Scalar]]], twist: Sequence[Scalar]) -> list[list[Scalar]]:
+    """(6, 6): a rotation ``jacobian`` extended to the twist [turn; slide] of a rigid displacement.
 
     It is the same function of the rotation vector turn + e slide, where e e = 0: the block by which rotations change
     positions is its derivative along the slide.

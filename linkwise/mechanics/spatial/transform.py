@@ -28,7 +28,7 @@ class Transform(NamedTuple):
         return all(is_constant(number) for factor in self.factors for number in factor.numbers)
 
     def then(self, other: Transform) -> Transform:
-        """This change of frame followed by another; two shifts that meet become one."""
+        """This change of frame followed by another; two adjacent shifts become one."""
         if self.factors and other.factors:
             last, first = self.factors[-1], other.factors[0]
             if isinstance(last, Translation) and isinstance(first, Translation):

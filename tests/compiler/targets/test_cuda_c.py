@@ -255,11 +255,11 @@ def test_as_many_warps_as_registers_and_shared_memory_allow():
     for warps, (name, mech) in programs.items():
         program = cuda_c.ordered(lw.compile(name, mech, target="numpy", loops=False).program, options)
         assert cuda_spills.are_needed(program, real)
-        assert cuda_spills.waiting_for(program, real, 12).warps == warps, name
+        assert cuda_spills.allocate_slots(program, real, 12).warps == warps, name
         text = cuda_c.emit(
             program,
             options,
-            cuda_layout.layout_for(program, options, in_rows=(False,) * len((*program.inputs, *program.outputs))),
+            cuda_layout.choose_layout(program, options, in_rows=(False,) * len((*program.inputs, *program.outputs))),
         )
         assert ("__launch_bounds__(32, 12)" in text) == (warps == 12)
 

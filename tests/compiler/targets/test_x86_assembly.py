@@ -163,7 +163,7 @@ def test_operations_do_not_wait_for_each_other_where_others_can_be_done():
     )
     fused = fuse_multiply_add(program)
     nodes = [node for node in fused.nodes if node.args]
-    order = x86_assembly.apart(nodes)
+    order = x86_assembly.interleave(nodes)
     assert sorted(order, key=nodes.index) == nodes
     place = {node: i for i, node in enumerate(order)}
     assert all(place[arg] < place[node] for node in nodes for arg in node.args if arg in place)
@@ -177,7 +177,7 @@ def test_operations_do_not_wait_for_each_other_where_others_can_be_done():
 @pytest.mark.parametrize("seed", range(4))
 def test_operands_stay_before_their_uses(seed):
     nodes = [node for node in fuse_multiply_add(random_program(seed)).nodes if node.args]
-    order = x86_assembly.apart(nodes)
+    order = x86_assembly.interleave(nodes)
     place = {node: i for i, node in enumerate(order)}
     assert set(order) == set(nodes) and len(order) == len(nodes)
     assert all(place[arg] < place[node] for node in nodes for arg in node.args if arg in place)

@@ -13,7 +13,7 @@ from linkwise.mechanics.operators import laws
 from linkwise.mechanics.operators.expression import Sum, product, total
 from linkwise.mechanics.operators.identities import Rule, expanded
 from linkwise.mechanics.operators.laws import COMPOSITES, LAWS, WITHOUT_ROTORS, Laws
-from linkwise.mechanics.operators.vectors import input_vectors, size_of
+from linkwise.mechanics.operators.vectors import input_vectors, space_size
 from linkwise.mechanics.operators.words import (
     Polynomial,
     TooManyTerms,
@@ -55,7 +55,7 @@ def test_what_holds_without_rotors_fails_with_them(rule):
 
 @pytest.mark.parametrize("inner", [op.M, op.P @ op.P.inv @ op.M, op.G @ op.D @ op.G.T, op.P @ op.H.T @ op.G.T], ids=str)
 def test_nothing_is_inside_the_first_links(inner):
-    rules = laws.laws_of(LAWS)
+    rules = laws.make_laws(LAWS)
     for transfer, left in ((op.E_phi, 0), (op.phi, 1), (op.psi, 1)):
         claimed = left * (inner @ op.W.T)
         for mech in TREES:
@@ -106,11 +106,11 @@ def test_factors_taken_out_change_nothing(seed):
     generator = Generator(rng, mech)
     space = (op.JOINT, op.FORCE, op.MOTION)[seed % 3]
     expression = generator.vector(space, 3) if seed % 2 else generator.operator(op.MOTION, space, 3)
-    sizes = {name: size_of(own, mech) for name, own in input_vectors(expression).items()}
+    sizes = {name: space_size(own, mech) for name, own in input_vectors(expression).items()}
     vectors = {name: rng.normal(size=size) for name, size in sizes.items()}
     at = StackedVectors(mech, lw.random_state(mech, rng)[0], vectors)
     words = multiplied_out(expanded(expression))
-    for form in (words, laws.laws_of(LAWS).normal_form(words)):
+    for form in (words, laws.make_laws(LAWS).normal_form(words)):
         rebuilt = as_expression(form, expression.domain, expression.codomain)
         assert (rebuilt.domain, rebuilt.codomain) == (expression.domain, expression.codomain)
         size = at.size_of_terms(expression) + at.size_of_terms(rebuilt)

@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise import operators as op
 from linkwise.mechanics.operators.expression import Expression, Identity, Operator, product, total
 from linkwise.mechanics.operators.identities import expanded, rebuilt
-from linkwise.mechanics.operators.laws import LAWS, Laws, laws_of
+from linkwise.mechanics.operators.laws import LAWS, Laws, make_laws
 from linkwise.mechanics.operators.spaces import SpaceError
 from linkwise.mechanics.operators.words import Polynomial, TooManyTerms, add, multiplied_out
 
@@ -90,7 +90,7 @@ def as_sum(words: Polynomial, expression: Expression) -> Expression:
 @pytest.mark.parametrize("seed", range(30))
 def test_true_identities_are_proven(seed):
     """Ten a seed, 300 in all: laws used in reverse, up to six times."""
-    rng, rules = np.random.default_rng(seed), laws_of(LAWS)
+    rng, rules = np.random.default_rng(seed), make_laws(LAWS)
     found = 0
     while found < 10:
         left, words = random_words(rng)
@@ -201,7 +201,7 @@ def test_every_step_of_a_reduction_is_true(seed):
     if any(isinstance(part, Operator) and part.link not in ("", *mech.frames) for part in expression.walk()):
         return
     expected = at.matrix(expression)
-    for rule, after in laws_of(LAWS).reduction(words):
+    for rule, after in make_laws(LAWS).reduction(words):
         form = as_sum(after, expression)
         size = at.size_of_terms(expression) + at.size_of_terms(form)
         close = np.abs(at.matrix(form) - expected).max() <= 1e-11 * size

@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise import operators as op
 from linkwise.mechanics.algorithms import expressions as ex
 from linkwise.mechanics.operators.simplify import equal_forms, promising_forms
-from linkwise.mechanics.operators.vectors import input_vectors, size_of
+from linkwise.mechanics.operators.vectors import input_vectors, space_size
 
 from .random_expressions import Generator, StackedVectors
 from .test_identities import TREES
@@ -70,7 +70,7 @@ def test_forms_are_equal_and_none_is_chosen_that_costs_more(seed):
     generator = Generator(rng, mech)
     space = (op.JOINT, op.FORCE, op.MOTION)[seed % 3]
     expression = generator.vector(space, 3) if seed % 2 else generator.operator(op.JOINT, space, 3)
-    vectors = {name: rng.normal(size=size_of(own, mech)) for name, own in input_vectors(expression).items()}
+    vectors = {name: rng.normal(size=space_size(own, mech)) for name, own in input_vectors(expression).items()}
     at = StackedVectors(mech, lw.random_state(mech, rng)[0], vectors)
     for form in equal_forms(expression):
         size = at.size_of_terms(expression) + at.size_of_terms(form)

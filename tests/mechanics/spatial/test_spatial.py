@@ -99,9 +99,9 @@ def test_inertias_carried_by_a_motion(seed):
     across = np.block([[dense.skew(v[:3]), np.zeros((3, 3))], [dense.skew(v[3:]), dense.skew(v[:3])]])
     body, joined = dense.random_rigid(rng), dense.random_articulated(rng)
     motion = Motion.of(v.tolist())
-    close(dense.rigid(body.carried_by(motion)), -across.T @ dense.rigid(body) - dense.rigid(body) @ across)
+    close(dense.rigid(body.transport_rate(motion)), -across.T @ dense.rigid(body) - dense.rigid(body) @ across)
     matrix = dense.articulated(joined)
-    close(dense.articulated(joined.carried_by(motion)), -across.T @ matrix - matrix @ across)
+    close(dense.articulated(joined.transport_rate(motion)), -across.T @ matrix - matrix @ across)
 
 
 @SEEDS

@@ -9,28 +9,27 @@ from .llvm_lines import CACHE_LINE, LARGE
 from .llvm_vector import VectorType
 from .register_assignment import AHEAD, COMPUTE, Action
 
-COMPUTED = 2  # operations for each line that is asked for: more lines would hold them up
+COMPUTED = 2  # minimum operations per prefetched line: more prefetches would slow them down
 
 
-def outputs_ahead(program: Program, vector: VectorType) -> list[int]:
-    """Numbers of the results that are large."""
+def large_outputs(program: Program, vector: VectorType) -> list[int]:
+    """Numbers of the large results."""
     return [i for i, array in enumerate(program.outputs) if array.size * vector.bits // 8 >= LARGE]
 
 
-def with_lines_ahead(pieces: Sequence[list[Action]], program: Program, vector: VectorType) -> list[list[Action]]:
+def add_prefetches(pieces: Sequence[list[Action]], program: Program, vector: VectorType) -> list[list[Action]]:
     """The actions with prefetches of the cache lines of large results, evenly spaced. A line is given by the number of
-    its base address and its distance in bytes.
-    """
+    its base address and its distance in bytes."""
     wanted = [
         (number * vector.lanes + lane, start)
-        for number, output in enumerate(outputs_ahead(program, vector))
+        for number, output in enumerate(large_outputs(program, vector))
         for lane in range(vector.lanes)
         for start in range(0, program.outputs[output].size * vector.bits // 8, CACHE_LINE)
     ]
     computes = [[i for i, action in enumerate(actions) if action.kind == COMPUTE] for actions in pieces]
     computed = sum(map(len, computes))
     wanted = wanted[: computed // COMPUTED]
-    due = [-(-(number * computed) // len(wanted)) for number in range(1, len(wanted) + 1)]  # before which operations
+    due = [-(-(number * computed) // len(wanted)) for number in range(1, len(wanted) + 1)]
     lines, done, asked = [], 0, 0
     for actions, results in zip(pieces, computes, strict=True):
         piece: list[Action] = []

@@ -11,8 +11,8 @@ from linkwise.compiler.ir.builder import Builder
 from linkwise.compiler.ir.program import Array, Program, reachable
 from linkwise.compiler.runtime import llvm_loader
 from linkwise.compiler.targets import llvm_simd, llvm_straight, x86_assembly
-from linkwise.compiler.targets.lines_ahead import with_lines_ahead
 from linkwise.compiler.targets.llvm_vector import VectorType
+from linkwise.compiler.targets.prefetch import add_prefetches
 from linkwise.compiler.targets.protocol import Options
 from linkwise.compiler.targets.register_assignment import AHEAD, COMPUTE, Action
 
@@ -35,7 +35,7 @@ def powers(count: int, *sizes: int) -> Program:
 def test_every_line_of_large_results_once_and_at_equal_distances():
     program = powers(3000, 520, 10, 512)
     actions = [Action(COMPUTE, node) for node in program.nodes if node.args]
-    pieces = with_lines_ahead([actions[:1000], actions[1000:]], program, VECTOR)
+    pieces = add_prefetches([actions[:1000], actions[1000:]], program, VECTOR)
     assert [[a for a in piece if a.kind != AHEAD] for piece in pieces] == [actions[:1000], actions[1000:]]
     whole = [action for piece in pieces for action in piece]
     lines = [action.slot for action in whole if action.kind == AHEAD]
@@ -47,7 +47,7 @@ def test_every_line_of_large_results_once_and_at_equal_distances():
 
 def test_few_operations_are_not_held_up():
     program = powers(600, 512)
-    (piece,) = with_lines_ahead([[Action(COMPUTE, node) for node in program.nodes if node.args]], program, VECTOR)
+    (piece,) = add_prefetches([[Action(COMPUTE, node) for node in program.nodes if node.args]], program, VECTOR)
     assert sum(action.kind == AHEAD for action in piece) == 599 // 2
 
 
