@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from ..ir.program import RECORDS, REPEATS, For, Program
 from ..passes.shorten import shorten
-from . import cuda_math, cuda_parts, cuda_spills, cuda_tiles
+from . import cuda_math, cuda_spills, cuda_tiles
 from .c_expressions import RESERVED, Body, Real, identifier, parameters, real_of, summary
 from .c_loops import LoopedBody
+from .c_parts import Parts
 from .cuda_layout import ITEM_BYTES, SHARED_BYTES, Layout, choose_layout
 from .cuda_operands import Operand
 from .cuda_spills import WARP
@@ -115,7 +116,12 @@ class _Kernel:
         self._tiles = [at if size else None for at, size in zip(starts, sizes, strict=False)]
         self.operands: dict[str, Operand] = {}
         self.waiting: cuda_spills.Waiting | None = None
-        self.parts = cuda_parts.Parts(self.real, WARP)
+        pointer = f"volatile {self.real.name} *const _near = _waiting + threadIdx.x % {WARP};"
+        self.parts = Parts(
+            "static __device__ __noinline__ void",
+            {"_far": f"volatile {self.real.name} *const _far"},
+            [pointer, "(void)_near; (void)_far;"],
+        )
         self._cells: list[str] = []  # slots of loop cells
         self.constants = cuda_math.Constants(self.real)
         waits = near and has_values_that_wait(program, options)
@@ -251,7 +257,7 @@ class _Kernel:
             *body.declarations,
             *(cuda_tiles.move_functions(self.real) if self.tile_size or self._width else []),
             *(cuda_tiles.store_function(self.real) if self._width else []),
-            *self._add_cells(self.parts.definitions),
+            *self._add_cells(self._functions()),
         ]
         lines += [f'extern "C" __global__ void {self._bounds}{body.function}(']
         lines += [",\n".join(f"    {parameter}" for parameter in self._parameters()) + ")", "{"]
@@ -270,6 +276,11 @@ class _Kernel:
         definitions = cuda_math.definitions(self.constants, self.functions, used)
         written = any(not operand.rows for operand in self.outputs)
         return [*self.constants.declaration, *definitions, *(_apart(self.real) if written else [])]
+
+    def _functions(self) -> list[str]:
+        """Parts of the kernel, and the memory that they share."""
+        shared = [f"extern __shared__ {self.real.name} _waiting[];", ""]
+        return [*shared, *self.parts.definitions] if self.parts.count else []
 
     def _more_steps(self) -> str:
         return "".join(f", _x_step{k}" for k in range(1, self.batch))

@@ -16,10 +16,14 @@ from dataclasses import dataclass
 from ..ir import ops
 from ..ir.program import Node, Program, reachable
 from ..passes.order_limb_by_limb import RULES, order_limb_by_limb
-from . import cuda_angles, cuda_parts
-from .c_expressions import Body, Functions, Real
-from .register_assignment import COMPUTE, CUT, FORGET, LOAD, STORE, assigned
+from . import c_parts, cuda_angles
+from .c_expressions import Functions, Real
+from .c_parts import Lengths, PartedBody
+from .register_assignment import LOAD, STORE, assigned
 
+#: The CUDA compiler takes ten seconds at most for the longest function; shorter parts take no less time.  Of CUDA 13.0
+#: a humanoid's derivatives in float64, 85,000 statements, took 161 s, and take 19 s in parts.
+LENGTHS = Lengths(16_000, 2_000)
 WARP = 32
 ITEM_BYTES = {"double": 8, "float": 4}
 
@@ -57,8 +61,8 @@ PER_ANGLE, PER_DIVISION, PER_ELEMENT = {"double": 40, "float": 26}, {"double": 1
 PER_OPERATION = {"double": 1.16, "float": 1.0}
 
 
-class Waiting:
-    """Storage of spilled values: locations in C.  Those of a warp's threads are contiguous.
+class Waiting(c_parts.Waiting):
+    """Storage of spilled values: shared memory, contiguous for the threads of a warp, then local memory.
 
     warps    intended number of concurrent warps
     kept     slots of the state that a program over time carries, starting with the first; zero if it does not fit
@@ -66,6 +70,7 @@ class Waiting:
     """
 
     def __init__(self, real: Real, budget: Budget, kept: int = 0, angles: cuda_angles.Angles | None = None):
+        super().__init__()
         self.warps, self.registers = budget.warps, budget.registers[real.name]
         self.limit = budget.near // (WARP * ITEM_BYTES[real.name])
         self.kept = kept if kept <= self.limit else 0
@@ -73,20 +78,9 @@ class Waiting:
         self.count = self.kept + (self.angles.places if self.angles else 0)
         turned = self.angles.turned if self.angles else {}
         self.slots = {node: near(self.kept + 2 * k + cosine) for node, (k, cosine) in turned.items()}
-        self.destinations: dict[Node, Sequence[str]] = {}
-        self._free: list[str] = []
 
-    def take(self) -> str:
-        return self._free.pop() if self._free else self.keep()
-
-    def keep(self) -> str:
-        """Allocate a slot that is never given back."""
-        self.count += 1
-        slot = self.count - 1
-        return near(slot) if slot < self.limit else f"_far[{slot - self.limit}]"
-
-    def give_back(self, slot: str) -> None:
-        self._free.append(slot)
+    def _place(self, number: int) -> str:
+        return near(number) if number < self.limit else f"_far[{number - self.limit}]"
 
     @property
     def near(self) -> int:
@@ -194,12 +188,11 @@ def _computed(program: Program, angles: cuda_angles.Angles | None = None) -> lis
     return list(nodes)
 
 
-class SpilledBody(Body):
-    """One program as C statements that keep few values in registers.
+class SpilledBody(PartedBody):
+    """One program as C statements that keep few values in registers."""
 
-    Results are written immediately, except that results which overwrite inputs still to be read are written at the end.
-    Statements of very long code are separated by lines that divide it into parts (``cuda_parts``).
-    """
+    waiting: Waiting
+    lengths = LENGTHS
 
     def __init__(
         self,
@@ -210,8 +203,8 @@ class SpilledBody(Body):
         named: Callable[[list[str], list[str]], None] | None,
         waiting: Waiting,
     ):
-        self.waiting = waiting
-        super().__init__(program, real, address, functions, named, eager=True)
+        self._pending = dict[Node, str]()  # places of angles that have to be computed before a loop turns them
+        super().__init__(program, real, address, functions, named, waiting)
         if waiting.angles:
             self.declarations = tuple(waiting.angles.tables(real))
 
@@ -221,77 +214,39 @@ class SpilledBody(Body):
         return f"(_near + {WARP} * ({self.waiting.kept} + 2 * _k))"
 
     def _reads(self, taken: set[str]) -> list[str]:
-        for node in self.program.nodes:
-            if node.op is ops.INPUT:
-                array, element = node.value
-                self.waiting.slots[node] = self._address(self.inputs[array], element)
+        lines = super()._reads(taken)
         angles = self.waiting.angles
         if angles is None or angles.array is None:
-            return self._unused()
+            return lines
         element = self._address(self.inputs[angles.array], 0, "_angles[_k]")
-        return [*self._unused(), *angles.copied(element, self._turning), *angles.loop(self.real, self._turning, WARP)]
+        return [*lines, *angles.copied(element, self._turning), *self._turned_angles()]
 
-    def _operations(self, eager: bool) -> list[str]:
-        for node in self.program.nodes:
-            if node.op is ops.CONST:
-                self._text[node] = self._literal(node)
-        results = [node for node in self._places if node.op is not ops.CONST]
-        nodes = list(dict.fromkeys([*_computed(self.program, self.waiting.angles), *results]))
-        read, last = self._last_reads(nodes), []
-        for at, node in enumerate(nodes):
-            places = self._places.pop(node, [])
-            late = [place for place in places if read.get(place, at) > at]
-            kept = [self.waiting.take()] if late else []
-            self.waiting.destinations[node] = [*(place for place in places if place not in late), *kept]
-            last += [f"{place} = {kept[0]};" for place in late]
-        return [*self._performed(nodes), *last]
-
-    def _last_reads(self, nodes: Sequence[Node]) -> dict[str, int]:
-        """Last position at which input slots are read."""
-        slots = self.waiting.slots
-        return {slots[x]: at for at, node in enumerate(nodes) for x in (node, *node.args) if x.op is ops.INPUT}
+    def _in_order(self) -> Sequence[Node]:
+        return _computed(self.program, self.waiting.angles)
 
     def _performed(self, nodes: Sequence[Node]) -> list[str]:
-        lines, pending = self._copied_angles()
-        section, done = "", set[Node]()
-        cuts = cuda_parts.cuts(nodes, self._partner)
-        for kind, node, place in assigned(nodes, self.waiting, self.waiting.registers, cuts, calls=()):
-            if kind == CUT:
-                lines.append(cuda_parts.CUT_LINE)
-                continue
-            assert node is not None
-            if kind == LOAD:
-                lines.append(self._loaded(node, place))
-            elif kind == COMPUTE:
-                if node.section != section:
-                    section = node.section
-                    lines += self._heading(section)
-                if node not in done:
-                    lines.append(self._statement(node))
-                done.update((node, self._partner.get(node, node)))
-                if node in pending:
-                    lines.append(f"{pending.pop(node)} = {self._text[node]};")
-                    lines += [] if pending else self._turned_angles()
-            elif kind != FORGET:
-                lines.append(f"{place} = {self._text[node]};")
-        return lines
+        return [*self._copied_angles(), *super()._performed(nodes)]
 
-    def _copied_angles(self) -> tuple[list[str], dict[Node, str]]:
-        """Lines that store angles for the loop, and the locations of computed ones."""
+    def _copied_angles(self) -> list[str]:
+        """Lines that store the angles that are inputs for the loop; computed ones follow."""
         angles = self.waiting.angles
         if angles is None or angles.array is not None:
-            return [], {}
-        pending = {angle: near(self.waiting.kept + 2 * k) for k, angle in enumerate(angles.angles)}
+            return []
+        self._pending = {angle: near(self.waiting.kept + 2 * k) for k, angle in enumerate(angles.angles)}
         read = [angle for angle in angles.angles if angle.op is ops.INPUT]
-        lines = [f"{pending.pop(angle)} = {self.waiting.slots[angle]};" for angle in read]
-        return lines + ([] if pending else self._turned_angles()), pending
+        lines = [f"{self._pending.pop(angle)} = {self.waiting.slots[angle]};" for angle in read]
+        return lines + ([] if self._pending else self._turned_angles())
+
+    def _after(self, node: Node) -> Sequence[str]:
+        if node not in self._pending:
+            return ()
+        copy = f"{self._pending.pop(node)} = {self._text[node]};"
+        return [copy, *([] if self._pending else self._turned_angles())]
 
     def _turned_angles(self) -> list[str]:
         assert self.waiting.angles is not None
         return self.waiting.angles.loop(self.real, self._turning, WARP)
 
-    def _loaded(self, node: Node, place: str) -> str:
-        name = self._name(node)
-        if node.op.result == "bool":
-            return f"const int {name} = {place} != 0;"
-        return f"const {self.real.name} {name} = {place};"
+    def _loads(self, node: Node, place: str) -> list[str]:
+        self._name(node)  # anew: values leave registers and come back
+        return [self._declaration(node, place)]

@@ -12,7 +12,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.compiler.runtime import gpu
-from linkwise.compiler.targets import cuda_parts, cuda_spills, numpy_reference
+from linkwise.compiler.targets import cuda_spills, numpy_reference
+from linkwise.compiler.targets.c_parts import Lengths, cuts
 from linkwise.compiler.targets.protocol import Options
 from tests.compiler.passes.test_order_limb_by_limb import spider
 from tests.compiler.targets import cuda_on_host
@@ -27,8 +28,7 @@ def short_parts(monkeypatch, tmp_path):
     budget = cuda_spills.Budget(cuda_spills.USUAL, {"double": 3, "float": 3}, 32 * 8 * 12, math.inf)
     monkeypatch.setattr(cuda_spills, "BUDGETS", (budget,))
     monkeypatch.setattr(cuda_spills, "FEW_BYTES", 0)
-    monkeypatch.setattr(cuda_parts, "LONGEST", 5)
-    monkeypatch.setattr(cuda_parts, "PART", 5)
+    monkeypatch.setattr(cuda_spills.SpilledBody, "lengths", Lengths(5, 5))
     return cuda_on_host.install(monkeypatch, tmp_path)
 
 
@@ -49,7 +49,7 @@ def test_every_operation_in_parts(short_parts, dtype, layout):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_algorithms_in_parts(short_parts, monkeypatch, dtype, name):
     """Straight on, and within a loop (the stages of a step)."""
-    monkeypatch.setattr(cuda_parts, "PART", 60)
+    monkeypatch.setattr(cuda_spills.SpilledBody, "lengths", Lengths(5, 60))
     mech = lw.mechanisms.five_bar() if name.startswith("closed") else spider(2, 2)
     kernel, reference = (lw.compile(name, mech, target=target, dtype=dtype) for target in ("cuda", "numpy"))
     rng = np.random.default_rng(1)
@@ -71,7 +71,7 @@ def parts(code: str) -> list[list[str]]:
 @pytest.mark.parametrize("name", ["planar_arm", "five_bar"])
 def test_rollouts_in_parts(short_parts, monkeypatch, name):
     """What they feed back is handed to the functions."""
-    monkeypatch.setattr(cuda_parts, "PART", 40)
+    monkeypatch.setattr(cuda_spills.SpilledBody, "lengths", Lengths(5, 40))
     mech = lw.mechanisms.five_bar() if name == "five_bar" else lw.mechanisms.planar_arm(3)
     rng = np.random.default_rng(5)
     q = lw.constraints.assemble(mech, mech.initial) if mech.loops else mech.initial
@@ -85,13 +85,11 @@ def test_rollouts_in_parts(short_parts, monkeypatch, name):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
 
 
-def test_no_cut_between_a_sine_and_its_cosine(monkeypatch):
-    monkeypatch.setattr(cuda_parts, "LONGEST", 3)
-    monkeypatch.setattr(cuda_parts, "PART", 2)
+def test_no_cut_between_a_sine_and_its_cosine():
     nodes = [object() for _ in range(6)]
-    assert cuda_parts.cuts(nodes, {}) == {2, 4}
-    assert cuda_parts.cuts(nodes, {nodes[1]: nodes[2], nodes[2]: nodes[1]}) == {3, 4}
-    assert not cuda_parts.cuts(nodes[:3], {})
+    assert cuts(nodes, {}, Lengths(3, 2)) == {2, 4}
+    assert cuts(nodes, {nodes[1]: nodes[2], nodes[2]: nodes[1]}, Lengths(3, 2)) == {3, 4}
+    assert not cuts(nodes[:3], {}, Lengths(3, 2))
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
