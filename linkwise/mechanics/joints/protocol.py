@@ -75,7 +75,8 @@ class FormatEntry:
     along_z     whether other readers always take z as its axis; other axes become several joints
     square      whether its two axes must be perpendicular; others become several joints
 
-    >>> lw.extend.FormatEntry("revolute", ("axis",), unlimited="continuous").words ('revolute', 'continuous')
+    >>> lw.extend.FormatEntry("revolute", ("axis",), unlimited="continuous").words
+    ('revolute', 'continuous')
     """
 
     type: str
