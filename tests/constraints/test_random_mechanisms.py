@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.compiler import pipeline
 from tests.oracle import maximal_coordinates as oracle
 from tests.oracle.random_closed import (
     FAMILIES,
@@ -76,17 +75,10 @@ def test_forward_dynamics_is_that_of_free_bodies(family, seed):
         Check(drawn, state).passes()
 
 
-@pytest.fixture
-def interpreted(monkeypatch):
-    """Programs are interpreted: each runs for a few states, which takes less time than to compile it."""
-    load = pipeline.load
-    monkeypatch.setattr(pipeline, "load", lambda program, dtype, _: load(program, dtype, "numpy"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 @pytest.mark.parametrize("family", FAMILIES)
-def test_forward_dynamics_of_many_is_that_of_free_bodies(family, part, interpreted):
+def test_forward_dynamics_of_many_is_that_of_free_bodies(family, part):
     for seed in range(PER_FAMILY + part, SLOW_PER_FAMILY, 20):
         drawn = case(family, seed)
         for state in drawn.states:
